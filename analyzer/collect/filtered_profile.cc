@@ -173,6 +173,7 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   if (wanted && scope_.is_of_coroutines() && !placement_.is_plain()) return false;
   run_.counts = wanted && run_.in_range;
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
+  if (requests) request_stream_->begin_turn(machine.current(), false);
   return true;
 }
 

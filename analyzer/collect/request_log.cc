@@ -165,7 +165,7 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   const Entry& waiting = entries_[life.waiting];
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
-  if (!e.fresh || !e.created) return false;
+  if (!e.fresh || !e.is_own()) return false;
   if (!r.main_chunk || life.answered) return true;  // A timer; or another request's first block.
   return std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
                      [&](const RequestPhase& p) { return p.function == bottom; });
@@ -185,11 +185,11 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   if (r.main_chunk || !e.phase) e.phase = bottom;
   // A main chunk on the main coroutine that follows one in a coroutine of its own is a
   // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
-  life.answered |= r.main_chunk && !e.resumed && life.entered;
-  life.entered |= r.main_chunk && e.created;
+  life.answered |= r.main_chunk && !e.is_own() && life.entered;
+  life.entered |= r.main_chunk && e.is_own();
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   phase_of(life.sums, e.phase);
-  if ((r.main_chunk && e.created) || !life.main) life.main = id_of(e);
+  if ((r.main_chunk && e.is_own()) || !life.main) life.main = id_of(e);
   if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
   e.fresh = false;
 }
@@ -287,7 +287,6 @@ void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
 
 // -- Turns --
 
-// A call of the coroutine runs; reported: in a stack report.
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {
   if (turns_ == nullptr || turns_->is_open()) return;
   const bool begun_before = reported && !co.resumed;

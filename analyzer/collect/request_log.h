@@ -71,6 +71,8 @@ class RequestStream {
   // The same if calls were open all the time.
   RequestId ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
   void lost(uint64_t from, uint64_t to, const Clock& clock);
+  // A call of the coroutine runs now; reported: in a stack report.
+  void begin_turn(const Coroutine& co, bool reported);
 
   RequestLedger& ledger() { return ledger_; }
   void follow(TurnStream& turns) { turns_ = &turns; }
@@ -94,6 +96,8 @@ class RequestStream {
     FunctionId phase, outer_phase;  // The outermost call of its request's coroutine.
     FunctionId bottom;              // Its outermost call.
     uint32_t depth = 0;             // Of the call that is a request (--request-by).
+
+    bool is_own() const { return created || resumed; }
   };
   // Who has the time of a coroutine.
   struct Owner {
@@ -127,7 +131,6 @@ class RequestStream {
   RequestState state_of(const RequestLife& life, EntryId& from);
   void wait(EntryId id, FunctionId function);
   void wake(Entry& e);
-  void begin_turn(const Coroutine& co, bool reported);
   void returns(const Coroutine& from);
 
   const Placement& placement_;

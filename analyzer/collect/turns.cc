@@ -140,6 +140,7 @@ void TurnStream::name_owner() {
 void TurnStream::end(const RequestClock& at) {
   open_ = false;
   turn_.ns = at.total - turn_.begin.total;
+  if (turn_.ns == 0) return;  // Nobody waited, and there is no telling how many of them there were.
   const BusyTime turn{turn_.begin.busy, at.busy};
   enter_lives(turn);
   std::set<uint32_t> undelayed;

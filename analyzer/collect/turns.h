@@ -34,7 +34,7 @@ struct Turn {
   uint64_t serial = 0;  // In its stream.
   RequestClock begin;
   uint64_t ns = 0;
-  FunctionId entry;   // The outermost call when it began.
+  FunctionId entry;   // The outermost call of the coroutine that ran first.
   RequestId request;  // For which most of it ran, and in which phase; or none.
   FunctionId phase;
   uint64_t delayed = 0;                 // Number of requests that others held up meanwhile, ...

@@ -42,9 +42,11 @@ class Model {
     if (frames_due_ == 0 && on_) pass(e.tick);
     if (frames_due_ == 0) now_ = e.tick;
     step(e);
-    settle_turn();
-    if (e.what == Do::kFrame && --frames_due_ == 0) pass(e.tick);
+    if (e.what == Do::kFrame) frames_due_--;
     if (e.what == Do::kStack) frames_due_ = e.more;
+    if (frames_due_) return;
+    settle_turn();
+    if (e.what == Do::kFrame) pass(e.tick);
   }
 
   Coroutine& co(int id) {
@@ -151,7 +153,9 @@ class Model {
   void settle_turn() {
     const std::vector<size_t> running = running_calls();
     if (running.empty() && aside_.empty()) return end_turn(now_);
-    if (!turn_ && !running.empty()) turn_ = Turn{now_, 0, calls_[running.back()].function};
+    if (turn_) return;
+    for (const int id : chain())
+      if (!co(id).open.empty() && !turn_) turn_ = {now_, 0, calls_[co(id).open[0]].function};
   }
 
   // A C function of the current coroutine calls into another one, or comes back.

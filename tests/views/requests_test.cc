@@ -33,9 +33,9 @@ std::vector<ReportRequest> requests(const std::string& events, PipelineOptions o
               "func 1:13 c addr=0x13 name=\"ngx.sleep\"\n"
               "func 1:14 c addr=0x14 name=\"ngx.exec\"\n"
               "func 1:15 lua chunk=\"=content_by_lua(nginx.conf:3)\"\n"
-              "func 1:16 lua chunk=\"@/srv/page.lua\"\n"
-              "func 1:17 lua chunk=\"@/srv/log.lua\"\n"
-              "func 1:18 lua chunk=\"@/srv/other.lua\"\n");
+              "func 1:16 lua line=0 last=9 chunk=\"@/srv/page.lua\"\n"
+              "func 1:17 lua line=0 last=9 chunk=\"@/srv/log.lua\"\n"
+              "func 1:18 lua line=0 last=9 chunk=\"@/srv/other.lua\"\n");
   for (size_t at; (at = text.find("\nstart\n")) != text.npos;)
     text.replace(at, 7, "\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start rec=1\n");
   return report_of(to_binary(text), options).requests;
