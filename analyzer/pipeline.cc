@@ -18,11 +18,12 @@ namespace {
 
 // The observers of individual calls, for the streams of one worker.
 struct Observers {
-  Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted)
+  Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted, const RequestLives& lives)
       : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
         coroutines(o.coroutine_order, o.coroutine_limit),
         requests(o.request_by, wanted) {
     if (o.request_steps) requests.keep_steps(o.request_steps);
+    if (o.turns) requests.collect_turns(lives, o.turn_order, o.turn_limit);
   }
   void watch(FilteredProfile& profile, const PipelineOptions& o) {
     if (!o.slow.empty()) profile.slow = &slow;
@@ -96,6 +97,7 @@ std::string Pipeline::calls_needed_by() const {
   if (o.filter.regroups()) return "--coroutines=MODE";
   if (o.coroutines) return "--coroutines";
   if (o.waits) return "--waits";
+  if (o.turns) return "--turns";
   if (o.requests) return "--requests";
   if (o.threads) return "--threads";
   if (o.timeline) return "--timeline";
@@ -179,8 +181,16 @@ FilterPlan Pipeline::plan() const {
   return plan;
 }
 
-// A pass over the file that finds out which request has the id.
-RequestLog::Wanted Pipeline::find_request(Input& input) {
+// Which request has this id.
+RequestLog::Wanted wanted_request(const std::vector<const RequestSums*>& requests, uint32_t id) {
+  if (id > requests.size())
+    throw UsageError("--request: there is no request " + std::to_string(id) + ": the trace has " +
+                     std::to_string(requests.size()) + " (see --requests)");
+  return {requests[id - 1]->stream, RequestId(requests[id - 1]->number)};
+}
+
+// A pass over the file that finds out what must be known of requests in advance.
+Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
   const FilterPlan plan = this->plan();
   TraceFacts facts;
   Diagnostics diag(input.name(), [](const std::string&) {});
@@ -194,11 +204,12 @@ RequestLog::Wanted Pipeline::find_request(Input& input) {
   });
   input.rewind();
   const auto requests = sum->requests->requests();
-  if (options_.request > requests.size())
-    throw UsageError("--request: there is no request " + std::to_string(options_.request) +
-                     ": the trace has " + std::to_string(requests.size()) + " (see --requests)");
-  const RequestSums& found = *requests[options_.request - 1];
-  return {found.stream, RequestId(found.number)};
+  RequestSurvey found;
+  if (options_.request) found.wanted = wanted_request(requests, options_.request);
+  if (options_.turns)
+    for (const RequestSums* r : requests)
+      grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
+  return found;
 }
 
 void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progress) {
@@ -209,7 +220,8 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
     input.rewind();
     plan.verdicts = &verdicts;
   }
-  const RequestLog::Wanted wanted = options_.request ? find_request(input) : RequestLog::Wanted{};
+  RequestSurvey survey;
+  if (options_.request || options_.turns) survey = survey_requests(input);
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(max_nodes());
@@ -220,7 +232,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
-    observers.emplace_back(options_, wanted).watch(*sink, options_);
+    observers.emplace_back(options_, survey.wanted, survey.lives).watch(*sink, options_);
     sink->calls = calls;
     return sink;
   };

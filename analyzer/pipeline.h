@@ -48,6 +48,9 @@ struct PipelineOptions {
   // have.
   size_t request_steps = 0;
   std::vector<std::string> request_by;  // The calls of these functions (patterns) are requests.
+  bool turns = false;                   // Needs `requests`.
+  TurnLog::By turn_order = TurnLog::By::kWall;
+  size_t turn_limit = 20;  // Number kept, first in that order; 0: all.
   bool threads = false;
   bool timeline = false;
   std::vector<std::string> slow;  // Keep single calls of these functions (patterns) that took ...
@@ -97,7 +100,11 @@ class Pipeline {
   FilterPlan plan() const;
   void profile(Input& input, Diagnostics& diag);
   void trace(Input& input, Diagnostics& diag, const Progress& progress);
-  RequestLog::Wanted find_request(Input& input);
+  struct RequestSurvey {
+    RequestLog::Wanted wanted;
+    RequestLives lives;
+  };
+  RequestSurvey survey_requests(Input& input);
   void filtered(Input& input, Diagnostics& diag, const Progress& progress);
   template <class Sink, class Make>
   std::unique_ptr<Sink> run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,

@@ -72,12 +72,15 @@ PipelineOptions pipeline_options(const Options& o) {
   p.coroutine_order = coroutine_order(v.sort_given ? v.sort : "");
   p.coroutine_limit = v.limit;
   p.waits = v.waits;
-  p.requests = v.requests || v.request;
+  p.requests = v.requests || v.request || v.turns;
   p.request = v.request;
   // Filters would leave out parts of requests; a comparison shows none.
   const bool whole = !o.filter.filters() && o.diff.empty();
   if (o.flame && o.page.all_views && whole) p.request_steps = kPageRequestSteps;
   p.request_by = v.request_by;
+  p.turns = v.turns;
+  if (v.sort_given) p.turn_order = find_turn_order(v.sort).value_or(TurnLog::By::kWall);
+  p.turn_limit = v.limit;
   p.threads = v.threads;
   p.timeline = v.timeline;
   p.slow = v.slow;

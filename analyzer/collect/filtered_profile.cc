@@ -127,7 +127,7 @@ void FilteredProfile::add_idle_time(Machine& machine, uint64_t ticks) {
 
 void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
   if (coroutines) coroutines->gone(co, std::min(now, plan_.to), how);
-  if (requests) request_stream_->gone(co, how == Gone::kLost);
+  if (requests) request_stream_->gone(co, how);
   for (auto* o : calls) o->gone(co, scope_.number(), now);
 }
 
@@ -197,6 +197,7 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   run_.counts = wanted && run_.in_range;
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
   if (coroutines && run_.in_range) log_running(machine, now);
+  if (requests) request_stream_->begin_turn(machine.current(), false);
   return true;
 }
 

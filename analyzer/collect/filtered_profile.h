@@ -119,6 +119,9 @@ class FilteredProfile {
   void yielded(Coroutine& co, const Coroutine* resumer) {
     if (requests) request_stream_->yielded(co, resumer);
   }
+  void switched(const Coroutine& from, const Coroutine& to) {
+    if (requests) request_stream_->switched(from, to);
+  }
   void cuts(bool gap) {
     if (requests) request_stream_->cuts(gap);
   }

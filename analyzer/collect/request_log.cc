@@ -65,7 +65,7 @@ void RequestStream::set_open(Entry& e, bool open) {
 }
 
 void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t address) {
-  if (by_call()) return;
+  if (!by_host()) return;
   Entry& e = entry(co);
   const bool is_new = address != e.address || !ledger_.lives(e.life);
   e.address = address;
@@ -80,7 +80,7 @@ void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t ad
 void RequestStream::created(const Coroutine& by, Coroutine& co) {
   const Entry* creator = find(by);
   if (creator == nullptr) return;
-  const Owner of = by_call() ? owner(*creator) : Owner{creator->life, creator->phase};
+  const Owner of = by_host() ? Owner{creator->life, creator->phase} : owner(*creator);
   const uint64_t address = creator->address;  // The new entry may move the creator's.
   Entry& e = entry(co);
   e.created = true;
@@ -93,6 +93,8 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
   const Entry* resumer = by && by->top ? find(*by) : nullptr;
   const Owner of = resumer ? owner(*resumer) : Owner{};
+  if (rules_.by_coroutine() && by && co.resumed && co.outside == Coroutine::Outside::kIdle)
+    resumed_by_host(co);
   if (!of.life && !co.request_entry) return;
   Entry& e = entry(co);
   e.resumed = co.resumed;
@@ -100,10 +102,27 @@ void RequestStream::attached(Coroutine& co, const Coroutine* by) {
   e.outer_phase = of.phase;
 }
 
-void RequestStream::gone(Coroutine& co, bool lost) {
+// A coroutine that belongs to no request begins one (--request-by @coroutines).
+void RequestStream::resumed_by_host(Coroutine& co) {
+  Entry& e = entry(co);
+  if (ledger_.lives(e.life)) return;
+  work_for(e, ledger_.begin(0, ledger_.now()));
+  RequestLife& life = ledger_[e.life];
+  life.main = co.request_entry;
+  life.sums.coroutines = 1;
+  life.sums.begun_before = co.top > 0;
+  e.counted = true;
+  e.phase = e.bottom;
+}
+
+void RequestStream::gone(Coroutine& co, Gone how) {
   Entry* e = find(co);
+  if (turns_) turns_->gone(co.id);
   if (e == nullptr) return;
-  if (lost && ledger_.lives(e->life)) before_gap_[co.id] = e->life;
+  const bool lives = ledger_.lives(e->life);
+  if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
+  if (rules_.by_coroutine() && lives && ledger_[e->life].main == co.request_entry)
+    ledger_.end(e->life, how == Gone::kCollected ? ledger_[e->life].last : ledger_.now(), false);
   // What the request waits in does not change now: what is collected was dropped long ago.
   work_for(*e, kNoRequest);
   free_.push_back(std::exchange(co.request_entry, EntryId()));
@@ -146,8 +165,8 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   const Entry& waiting = entries_[life.waiting];
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
-  if (!e.fresh || !e.created) return false;
-  if (!r.main_chunk) return true;  // A timer.
+  if (!e.fresh || !e.is_own()) return false;
+  if (!r.main_chunk || life.answered) return true;  // A timer; or another request's first block.
   return std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
                      [&](const RequestPhase& p) { return p.function == bottom; });
 }
@@ -164,14 +183,19 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   RequestLife& life = ledger_[e.life];
   if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
   if (r.main_chunk || !e.phase) e.phase = bottom;
+  // A main chunk on the main coroutine that follows one in a coroutine of its own is a
+  // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
+  life.answered |= r.main_chunk && !e.is_own() && life.entered;
+  life.entered |= r.main_chunk && e.is_own();
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   phase_of(life.sums, e.phase);
-  if ((r.main_chunk && e.created) || !life.main) life.main = id_of(e);
+  if ((r.main_chunk && e.is_own()) || !life.main) life.main = id_of(e);
   if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
   e.fresh = false;
 }
 
 RequestId RequestStream::opened(Coroutine& co, bool begins) {
+  begin_turn(co, !begins);
   if (by_call()) call_opened(co, begins);
   Entry* e = find(co);
   if (e == nullptr) return kNoRequest;
@@ -182,10 +206,13 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
 void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
   e.bottom = bottom;
   if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
-  if (!by_call()) {
+  if (by_host()) {
     if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
-  } else if (ledger_.lives(e.life) && !std::exchange(e.counted, true)) {
-    ledger_[e.life].sums.coroutines++;
+  } else if (ledger_.lives(e.life)) {
+    RequestLife& life = ledger_[e.life];
+    if (!e.phase) e.phase = bottom;
+    if (life.main == id_of(e) && !begins) life.sums.begun_before = true;
+    life.sums.coroutines += !std::exchange(e.counted, true);
   }
 }
 
@@ -209,11 +236,12 @@ void RequestStream::call_opened(Coroutine& co, bool begins) {
 
 // A call ends at this depth.
 void RequestStream::closed(Coroutine& co, uint32_t depth) {
+  if (depth == 1) returns(co);
   Entry* e = find(co);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
   const bool ends =
-      by_call() ? depth == e->depth : depth == 1 && rule(e->bottom).phase == Phase::kLog;
+      by_host() ? depth == 1 && rule(e->bottom).phase == Phase::kLog : depth == e->depth;
   if (lives && ends && !ledger_.lives(e->outer)) {
     ledger_.end(e->life, ledger_.now(), false);
     work_for(*e, kNoRequest);
@@ -224,7 +252,8 @@ void RequestStream::closed(Coroutine& co, uint32_t depth) {
 }
 
 void RequestStream::cuts(bool gap) {
-  if (gap && !by_call())
+  if (turns_) turns_->cut(ledger_.now());
+  if (gap && by_host())
     ledger_.doubt_all();
   else
     ledger_.end_all();
@@ -236,6 +265,7 @@ RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Cl
   using Outside = Coroutine::Outside;
   if (co.top || co.outside == Outside::kCall) return ran_calls(co, from, to, clock);
   const bool idle = co.outside == Outside::kIdle;
+  if (from < to) returns(co);
   ledger_.pass(from, to, idle ? RequestLedger::Time::kIdle : RequestLedger::Time::kUnknown, clock);
   return kNoRequest;
 }
@@ -243,14 +273,31 @@ RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Cl
 RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
   Entry* e = find(co);
   if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
+  if (from < to) begin_turn(co, false);
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
   const Owner of = e ? owner(*e) : Owner{};
   if (of.life) ledger_.ran(of.life, of.phase, e->id, ns);
+  if (turns_) turns_->ran(of.life, of.phase, ns);
   return of.life;
 }
 
 void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
   ledger_.pass(from, to, RequestLedger::Time::kUnknown, clock);
+}
+
+// -- Turns --
+
+void RequestStream::begin_turn(const Coroutine& co, bool reported) {
+  if (turns_ == nullptr || turns_->is_open()) return;
+  const bool begun_before = reported && !co.resumed;
+  turns_->begin(ledger_.now(), placement_.function_of(co.frames[1].node), begun_before);
+}
+
+// No call of the coroutine runs any more; one of its resumers may.
+void RequestStream::returns(const Coroutine& from) {
+  using Outside = Coroutine::Outside;
+  if (turns_ && from.running && from.outside != Outside::kCall)
+    turns_->returns(ledger_.now(), from.outside == Outside::kIdle);
 }
 
 // -- Waits --
@@ -296,6 +343,7 @@ void RequestStream::wake(Entry& e) {
 
 // Only a coroutine that yields to the host waits: any other one is a generator of its resumer.
 void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
+  returns(co);
   Entry* e = find(co);
   if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
   if (ledger_[e->life].doubtful) return;
@@ -335,12 +383,14 @@ RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
   if (fresh && steps_) it->second.ledger().record_steps(steps_.get(), number);
+  if (fresh && turns_) it->second.follow(turns_->stream(number));
   return it->second;
 }
 
 void RequestLog::add(const RequestLog& other) {
   if (trail_ && trail_->steps().empty()) trail_ = other.trail_;
   requests_.insert(requests_.end(), other.requests_.begin(), other.requests_.end());
+  if (turns_) turns_->add(*other.turns_);
 }
 
 void RequestLog::finish(const Clock& clock) {

@@ -2,36 +2,45 @@
 // --requests: which coroutine works for which request, and when requests begin and end.
 // docs/semantics.md ("Requests") is the contract.
 //
-// A request is an address of the host's (LTX_REQUEST), which it uses again for later requests, or a
-// call of a function (--request-by). One life at such an address is one request. A coroutine that a
-// running call resumed works for whom that call works for; any other one for its own request.
+// A request is an address of the host's (LTX_REQUEST), which it uses again for later requests, or
+// (--request-by) a call of a function, or a coroutine that the host resumes. One life at such an
+// address is one request. A coroutine that a running call resumed works for whom that call works
+// for; any other one for its own request.
 //
 // Invariant: an entry's life and the counters and lists of that life agree: change them by
 // work_for(), open(), wait() and wake() only.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/collect/placement.h"
 #include "analyzer/collect/request_ledger.h"
+#include "analyzer/collect/turns.h"
+#include "analyzer/machine/machine.h"
 
 namespace luatrace::analyze {
 
 // What is known of functions, once for all streams of a file.
 class RequestRules {
  public:
-  // Requests are the calls that `by` matches, if it is not empty.
-  explicit RequestRules(const std::vector<std::string>& by) : by_(by) {}
+  // Requests are the host's if `by` is empty, each coroutine that the host resumes if it is
+  // {kByCoroutines}, or else the calls that it matches.
+  explicit RequestRules(const std::vector<std::string>& by)
+      : by_coroutine_(by == std::vector<std::string>{kByCoroutines}), by_(by) {}
 
-  bool by_call() const { return !by_.empty(); }
+  bool by_host() const { return by_.empty(); }
+  bool by_coroutine() const { return by_coroutine_; }
+  bool by_call() const { return !by_host() && !by_coroutine(); }
   RequestRule of(FunctionId function, const Placement& placement);
 
  private:
   struct KnownRule : RequestRule {
     bool known = false;
   };
+  const bool by_coroutine_;
   const FunctionPatterns by_;
   std::vector<KnownRule> rules_;  // By function.
 };
@@ -51,16 +60,22 @@ class RequestStream {
   RequestId opened(Coroutine& co, bool begins);
   void closed(Coroutine& co, uint32_t depth);
   void yielded(Coroutine& co, const Coroutine* resumer);
+  void switched(const Coroutine& from, const Coroutine& to) {
+    if (turns_) turns_->switched(from, to);
+  }
   void resumed(Coroutine& co);
-  void gone(Coroutine& co, bool lost);
+  void gone(Coroutine& co, Gone how);
   void cuts(bool gap);
   // Returns the request that has the time, if one has.
   RequestId ran(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
   // The same if calls were open all the time.
   RequestId ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
   void lost(uint64_t from, uint64_t to, const Clock& clock);
+  // A call of the coroutine runs now; reported: in a stack report.
+  void begin_turn(const Coroutine& co, bool reported);
 
   RequestLedger& ledger() { return ledger_; }
+  void follow(TurnStream& turns) { turns_ = &turns; }
 
  private:
   using EntryId = RequestCoroutineId;
@@ -81,6 +96,8 @@ class RequestStream {
     FunctionId phase, outer_phase;  // The outermost call of its request's coroutine.
     FunctionId bottom;              // Its outermost call.
     uint32_t depth = 0;             // Of the call that is a request (--request-by).
+
+    bool is_own() const { return created || resumed; }
   };
   // Who has the time of a coroutine.
   struct Owner {
@@ -95,6 +112,7 @@ class RequestStream {
   // How an open call is known: its beginning was seen, the VM reported it, or it was open before.
   enum class Seen { kBegins, kReported, kOpen };
 
+  bool by_host() const { return rules_.by_host(); }
   bool by_call() const { return rules_.by_call(); }
   EntryId id_of(const Entry& e) const {
     return EntryId(static_cast<uint32_t>(&e - entries_.data()));
@@ -109,13 +127,16 @@ class RequestStream {
   void outermost(Entry& e, FunctionId bottom, Seen seen);
   void outermost_opened(Entry& e, FunctionId bottom, bool begins);
   void call_opened(Coroutine& co, bool begins);
+  void resumed_by_host(Coroutine& co);
   RequestState state_of(const RequestLife& life, EntryId& from);
   void wait(EntryId id, FunctionId function);
   void wake(Entry& e);
+  void returns(const Coroutine& from);
 
   const Placement& placement_;
   RequestRules& rules_;
   RequestLedger ledger_;
+  TurnStream* turns_ = nullptr;
   std::vector<Entry> entries_{1};
   std::vector<EntryId> free_;
   // By coroutine: for which request it worked when a gap began.
@@ -134,6 +155,10 @@ class RequestLog {
   RequestLog(const std::vector<std::string>& by, const Wanted& wanted);
   // Also keeps up to `limit` steps, of the slowest requests. Before any stream().
   void keep_steps(size_t limit);
+  // Also collects the turns; the arguments are those of TurnLog.
+  void collect_turns(const RequestLives& lives, TurnLog::By order, size_t limit) {
+    turns_.emplace(lives, order, limit);
+  }
 
   // Whether it must see each call.
   bool follows_calls() const { return rules_.by_call() || wanted_.number; }
@@ -145,6 +170,7 @@ class RequestLog {
   RequestTrail* trail() const { return trail_.get(); }
   // The steps that are kept; null if they are not wanted.
   RequestStepLog* steps() const { return steps_.get(); }
+  const TurnLog* turns() const { return turns_ ? &*turns_ : nullptr; }
   // Adds the requests of other streams.
   void add(const RequestLog& other);
   // All has been read.
@@ -157,6 +183,7 @@ class RequestLog {
   const Wanted wanted_;
   std::shared_ptr<RequestTrail> trail_;
   std::shared_ptr<RequestStepLog> steps_;
+  std::optional<TurnLog> turns_;
   std::unordered_map<StreamId, RequestStream, RandomHash> streams_;
   std::vector<RequestSums> requests_;
 };

@@ -24,6 +24,10 @@ enum class Phase : uint8_t {
   kLog
 };
 
+// The value of --request-by for the coroutines that the host resumes. It is no pattern: a function
+// of this name is [@]coroutines.
+constexpr const char* kByCoroutines = "@coroutines";
+
 struct RequestRule {
   Phase phase = Phase::kNone;
   bool main_chunk = false;

@@ -64,6 +64,8 @@
 //        The coroutine works for this request from now on (LTX_REQUEST).
 //   void yielded(Coroutine&, const Coroutine* resumer)
 //        The coroutine is about to be suspended; the resumer runs again.
+//   void switched(const Coroutine& from, const Coroutine& to)
+//        Control is about to pass without a resume or yield: a call of `from` is not suspended.
 //   void cuts(bool gap)
 //        All calls are about to be cut, by a gap or by the end of the recording.
 // This makes a call three times as expensive. So such a sink may accept runs: periods in which

@@ -476,6 +476,7 @@ template <class Sink>
 void StackMachine<Sink>::switch_to(Coroutine& to) {
   if (&to == cur_) return;
   Coroutine& from = *cur_;
+  if constexpr (requires { sink_.switched(from, to); }) sink_.switched(from, to);
   each_in_chain(
       from, [&](Coroutine& c) { sleep(c); }, kWorkOfLink);
   set_current(&to);

@@ -52,12 +52,13 @@ constexpr const char* kCallFilters =
 constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
-     "callers callees hist slow waits requests request slow-requests request-by threads timeline "
-     "symbols info compensate format dump convert"},
+     "callers callees hist slow waits requests request slow-requests request-by turns threads "
+     "timeline symbols info compensate format dump convert"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
     {"request", "shows all of each request", kCallFilters},
     {"request-by", "shows all of each request", kCallFilters},
+    {"turns", "shows all of each turn", kCallFilters},
     {"symbols", "has a row for each C function", "group-by"},
     {"dump", "prints all events as they are", kEvents, true},
     {"convert", "writes all events as they are", kEvents, true},
@@ -117,19 +118,23 @@ bool has_rows(const Options& o) {
 void refuse_sort(const ViewOptions& v) {
   if (!v.coroutines && has_word("life suspended resumes", v.sort))
     throw UsageError("--sort " + v.sort + " needs --coroutines");
-  if (!v.requests && has_word("start waits others unattributed coroutines", v.sort))
+  if (!v.turns && v.sort == "delayed") throw UsageError("--sort delayed needs --turns");
+  const bool of_turns = v.turns && find_turn_order(v.sort);
+  if (!v.requests && !of_turns && has_word("start waits others unattributed coroutines", v.sort))
     throw UsageError("--sort " + v.sort + " needs --requests");
   const bool of_functions = v.report || v.symbols || !v.any();
   if (!v.sort_given || of_functions) return;
-  if (!v.coroutines && !v.requests)
+  if (!v.coroutines && !v.requests && !v.turns)
     throw UsageError(
-        "--sort needs --report, --symbols, --coroutines or --requests: the selected views have a "
-        "fixed order");
+        "--sort needs --report, --symbols, --coroutines, --requests or --turns: the selected views "
+        "have a fixed order");
   if (v.coroutines && find_coroutine_order(v.sort)) return;
   if (v.requests && is_request_order(v.sort)) return;
+  if (of_turns) return;
   throw UsageError("--sort " + v.sort + " needs --report or --symbols: " +
                    (v.coroutines ? "--coroutines is sorted by suspended (default), running, life "
                                    "or resumes"
+                    : v.turns    ? "--turns is sorted by wall (default), start or delayed"
                                  : "--requests is sorted by wall (default), start, running, waits, "
                                    "others, unattributed or coroutines"));
 }
@@ -269,6 +274,7 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--waits", v.waits},
                                               {"--requests", v.requests},
                                               {"--request", v.request != 0},
+                                              {"--turns", v.turns},
                                               {"--threads", v.threads},
                                               {"--timeline", v.timeline},
                                               {"--symbols", v.symbols},

@@ -43,7 +43,13 @@ constexpr OptionSpec kOptions[] = {
     {kViews, "request", 0, "ID", false, false, "one request: its phases and waits, what it did when, and its call tree",
      "ID is that of --requests, with the same --request-by. The longest steps and branches are shown (see --limit)."},
     {kViews, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
-     "For programs whose host does not say for which request it works. Coroutines that are created inside the call belong to it."},
+     "For programs whose host does not say for which request it works. Coroutines that are created inside the call belong to it. "
+     "With @coroutines instead of FN, each coroutine that the host resumes while no Lua runs is a request, with those that it "
+     "creates, until it ends. Also for --request and --turns."},
+    {kViews, "turns", 0, nullptr, false, false, "longest turns: who held the Lua VM, and which requests that delayed",
+     "A turn is the time from the host's entry into Lua until nothing runs there: nothing else of that worker runs meanwhile. "
+     "Two tables: the longest turns, each with its request, the function that the host called, and the requests that lived "
+     "meanwhile; and the sums by that function, that which delayed others most first. See --request-by for hosts without requests."},
     {kViews, "threads", 0, nullptr, false, false, "table of threads", nullptr},
     {kViews, "timeline", 0, nullptr, false, false, "what ran when, by thread and by function (or group)", nullptr},
     {kViews, "symbols", 0, nullptr, false, false, "machine code of C functions, and the functions inlined into it",
@@ -58,8 +64,8 @@ constexpr OptionSpec kOptions[] = {
      "calls inclusive self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default self) or by name",
      "For --report (with --diff: by the difference), --symbols, --csv and the summary. For --coroutines: suspended (default), "
-     "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed or coroutines. Other views have a fixed order.",
-     "self inclusive calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines",
+     "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
+     "self inclusive calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines delayed",
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "up to N rows (default 20; 0: all)", "The default is 5 calls for --slow, and 100 rows for trees. --hist and --info always show all rows."},
     {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal; 0: no limit)",

@@ -58,14 +58,15 @@ void read_rows(const Given& given, ViewOptions& v) {
   if (auto sort = given.last("sort")) v.sort = *sort;
   v.sort_given = given.has("sort");
   static const char* const kOthers[] = {"name", "life", "suspended", "resumes"};
-  bool other = is_request_order(v.sort) ||
+  bool other = is_request_order(v.sort) || find_turn_order(v.sort) ||
                std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
   if (!other && !find_field(v.sort))
     throw UsageError("--sort: invalid value '" + v.sort +
                      "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
                      "p99 ...), or, for "
                      "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
-                     "running, waits, others, unattributed or coroutines");
+                     "running, waits, others, unattributed or coroutines, or, for --turns, wall, "
+                     "start or delayed");
   read_number<size_t>(given, "limit", v.limit);
   read_number<size_t>(given, "limit", v.slow_limit);
   v.limit_given = given.has("limit");
@@ -80,8 +81,9 @@ ViewOptions read_views(const Given& given) {
   if (auto over = given.last("slow-requests"))
     v.slow_requests_ns = parse_time(*over, "--slow-requests");
   read_positive<uint32_t>(given, "request", v.request);
-  v.requests =
-      given.has("requests") || given.has("slow-requests") || (!v.request_by.empty() && !v.request);
+  v.turns = given.has("turns");
+  v.requests = given.has("requests") || given.has("slow-requests") ||
+               (!v.request_by.empty() && !v.request && !v.turns);
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");
@@ -98,6 +100,10 @@ ViewOptions read_views(const Given& given) {
   v.normalize = given.has("normalize");
   v.style = read_style(given);
   read_rows(given, v);
+  if (v.request_by.size() > 1 &&
+      std::find(v.request_by.begin(), v.request_by.end(), kByCoroutines) != v.request_by.end())
+    throw UsageError(std::string("--request-by ") + kByCoroutines +
+                     " cannot be combined with functions: a request is one or the other");
   for (const auto* list : {&v.callers, &v.callees, &v.hist, &v.slow, &v.request_by})
     FunctionPatterns{*list};
   return v;

@@ -304,8 +304,9 @@ Table requests_view(const Report& report, const ViewOptions& options) {
              [&report, list = std::move(list)](size_t i) { return request_row(report, *list[i]); });
   limit_rows(t, options.limit);
   if (all.empty())
-    t.notes.push_back(options.request_by.empty()
-                          ? "no request is known: see --request-by FN"
+    t.notes.push_back(options.request_by.empty() ? "no request is known: see --request-by"
+                      : options.request_by[0] == kByCoroutines
+                          ? "the host resumed no coroutine while no Lua ran"
                           : "no call of the functions of --request-by was seen");
   else if (count == 0)
     t.notes.push_back("no request took that long");

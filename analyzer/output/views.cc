@@ -190,6 +190,7 @@ std::vector<Table> make_views(const Report& report, const ViewOptions& o) {
   if (o.waits) out.push_back(waits_view(report, o));
   if (o.requests) out.push_back(requests_view(report, o));
   if (o.request) add(request_views(report, o));
+  if (o.turns) add(turn_views(report, o));
   if (o.threads) out.push_back(thread_view(report, o));
   if (o.timeline) add(timeline_views(report, o));
   if (o.symbols) out.push_back(symbols_view(report, o));

@@ -15,7 +15,7 @@ namespace luatrace::analyze {
 
 struct ViewOptions {
   bool report = false, tree = false, coroutines = false, waits = false, threads = false,
-       timeline = false, symbols = false, info = false, requests = false;
+       timeline = false, symbols = false, info = false, requests = false, turns = false;
   std::vector<std::string> callers, callees, hist, slow;  // FN
   uint64_t over_ns = 0;
   bool wall = false;                    // --slow by wall time.
@@ -35,7 +35,7 @@ struct ViewOptions {
 
   bool any() const {
     return report || tree || coroutines || waits || threads || timeline || symbols || info ||
-           requests || request || !callers.empty() || !callees.empty() || !hist.empty() ||
+           requests || request || turns || !callers.empty() || !callees.empty() || !hist.empty() ||
            !slow.empty();
   }
   bool needs_histogram() const;
@@ -59,6 +59,7 @@ Table requests_view(const Report& report, const ViewOptions& options);
 std::vector<Table> request_views(const Report& report, const ViewOptions& options);
 Table request_tree_view(const Report& report, const std::vector<SlowNode>& nodes,
                         const ViewOptions& options);
+std::vector<Table> turn_views(const Report& report, const ViewOptions& options);
 // Whether `sort`, the value of --sort, is an order of requests.
 bool is_request_order(const std::string& sort);
 Table thread_view(const Report& report, const ViewOptions& options);

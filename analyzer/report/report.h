@@ -110,6 +110,21 @@ struct ReportRequestDetail {
   std::vector<SlowNode> nodes;  // Node 0 is the request itself.
   std::vector<ReportRequestStep> steps;
 };
+// --turns; members as in Turn.
+struct ReportTurn {
+  uint32_t file = 0;
+  StreamId vm;
+  uint32_t request = 0;  // Its id, 0: none.
+  uint64_t start_ns = 0, ns = 0;
+  ReportFunctionId entry, phase;
+  uint64_t delayed = 0, delayed_ns = 0;
+  std::vector<uint32_t> delayed_ids;  // Of some of them.
+  bool begun_before = false, unfinished = false;
+};
+struct ReportTurnSums {
+  ReportWait turns;
+  uint64_t delayed_ns = 0;
+};
 struct ReportThread {
   uint32_t file = 0;
   int32_t pid = 0;
@@ -164,6 +179,8 @@ struct Report {
   std::vector<ReportRequest> requests;
   std::vector<ReportRequestSteps> request_steps;  // In the order of requests.
   std::optional<ReportRequestDetail> request_detail;
+  std::vector<ReportTurn> turns;
+  std::map<ReportFunctionId, ReportTurnSums> turn_sums;  // By entry function.
   std::vector<ReportThread> thread_list;
   std::vector<ReportTimeline> timelines;
   bool keeps_codes = false;  // For --symbols.

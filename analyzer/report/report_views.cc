@@ -26,6 +26,7 @@ class Views {
   void coroutines();
   void waits();
   void requests();
+  void turns();
   void threads();
   void timeline();
 
@@ -80,6 +81,8 @@ void Views::functions() {
       for (const RequestWait& w : r->waits) used.insert({w.function, w.inner});
       for (const RequestPhase& p : r->phases) used.insert(p.function);
     }
+  if (from.requests && from.requests->turns())
+    for (const auto& [entry, sums] : from.requests->turns()->sums()) used.insert(entry);
   if (from.timeline)
     for (const auto& [id, lane] : from.timeline->lanes())
       if (id.kind == LaneId::Kind::kFunction) used.insert(FunctionId(id.number));
@@ -265,6 +268,37 @@ void Views::requests() {
   }
 }
 
+void Views::turns() {
+  const RequestLog& log = *result_.filtered->requests;
+  std::unordered_map<uint64_t, uint32_t, RandomHash> ids;
+  for (const RequestSums* r : log.requests())
+    ids.emplace(pair_key(r->stream, r->number), static_cast<uint32_t>(ids.size()) + 1);
+  const auto id = [&](const Turn& t, RequestId number) {
+    const auto found = ids.find(pair_key(t.stream, number));
+    return found == ids.end() ? 0 : found->second;
+  };
+  for (const Turn& t : log.turns()->kept()) {
+    report_.turns.push_back({.file = file_,
+                             .vm = t.stream,
+                             .request = id(t, t.request),
+                             .start_ns = since(t.begin.tick),
+                             .ns = t.ns,
+                             .entry = function(t.entry),
+                             .phase = function(t.phase),
+                             .delayed = t.delayed,
+                             .delayed_ns = t.delayed_ns,
+                             .delayed_ids = {},
+                             .begun_before = t.begun_before,
+                             .unfinished = t.unfinished});
+    for (const RequestId r : t.delayed_list) report_.turns.back().delayed_ids.push_back(id(t, r));
+  }
+  for (const auto& [entry, s] : log.turns()->sums()) {
+    ReportTurnSums& sums = report_.turn_sums[function(entry)];
+    sums.turns += {s.count, s.ns, s.min_ns, s.max_ns, 0, s.times()};
+    sums.delayed_ns += s.delayed_ns;
+  }
+}
+
 // Rounds each sum so that those of all threads add up to the report's, which are rounded once.
 void Views::threads() {
   const auto& processes = result_.facts.processes;
@@ -354,6 +388,7 @@ void add_views(Report& report, const FileResult& result, const std::vector<Repor
   if (result.filtered->coroutines) views.coroutines();
   if (result.filtered->waits) views.waits();
   if (result.filtered->requests) views.requests();
+  if (result.filtered->requests && result.filtered->requests->turns()) views.turns();
   if (result.filtered->threads) views.threads();
   if (result.filtered->timeline) views.timeline();
 }

@@ -4,6 +4,7 @@
 #include "model.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -41,8 +42,11 @@ class Model {
     if (frames_due_ == 0 && on_) pass(e.tick);
     if (frames_due_ == 0) now_ = e.tick;
     step(e);
-    if (e.what == Do::kFrame && --frames_due_ == 0) pass(e.tick);
+    if (e.what == Do::kFrame) frames_due_--;
     if (e.what == Do::kStack) frames_due_ = e.more;
+    if (frames_due_) return;
+    settle_turn();
+    if (e.what == Do::kFrame) pass(e.tick);
   }
 
   Coroutine& co(int id) {
@@ -113,6 +117,7 @@ class Model {
     for (int id : chain()) all_known &= co(id).known;
     const bool gap = !here && (!known || (running.empty() && !all_known));
     result_.stretches.push_back({tick - length, tick, running, gap, current_, phase()});
+    if (gap) end_turn(tick - length);
     if (gap)
       result_.gap += length;
     else if (running.empty())
@@ -140,8 +145,33 @@ class Model {
     c.open.pop_back();
   }
 
+  void end_turn(uint64_t at) {
+    if (turn_ && turn_->begin < at) result_.turns.push_back({turn_->begin, at, turn_->function});
+    turn_.reset();
+  }
+
+  void settle_turn() {
+    const std::vector<size_t> running = running_calls();
+    if (running.empty() && aside_.empty()) return end_turn(now_);
+    if (turn_) return;
+    for (const int id : chain())
+      if (!co(id).open.empty() && !turn_) turn_ = {now_, 0, calls_[co(id).open[0]].function};
+  }
+
+  // A C function of the current coroutine calls into another one, or comes back.
+  void switch_to(int id) {
+    const auto back = std::find(aside_.begin(), aside_.end(), id);
+    if (id != current_ && back != aside_.end())
+      aside_.erase(back, aside_.end());
+    else if (id != current_ && !running_calls().empty())
+      aside_.push_back(current_);
+    current_ = id;
+  }
+
   uint64_t close_all(bool seen) {
     uint64_t n = 0;
+    end_turn(now_);
+    aside_.clear();
     const std::vector<int> running = chain();  // C code may use the stack of one that waits.
     for (auto& [id, c] : coroutines_) {
       if (std::find(running.begin(), running.end(), id) == running.end()) end_wait(c, false);
@@ -200,6 +230,8 @@ class Model {
   std::vector<Call> calls_;
   std::map<int, Coroutine> coroutines_;
   int current_ = -1;
+  std::vector<int> aside_;  // Coroutines of which a C function runs while others are current.
+  std::optional<Turn> turn_;
   bool on_ = false, lost_ = false;
   uint32_t frames_due_ = 0;
   std::set<int> seen_;
@@ -254,13 +286,14 @@ void Model::step(const Event& e) {
       end_wait(co(arg), false);
       result_.abandoned += close_all(arg, true);
       coroutines_.erase(arg);
+      std::erase(aside_, arg);
       break;
     case Do::kBlock:
     case Do::kSwitch:
-      current_ = arg;
+      switch_to(arg);
       break;
     case Do::kStack:
-      current_ = arg;
+      switch_to(arg);
       (co(arg).known ? result_.truncated : result_.open_gap) += close_all(arg, false);
       co(arg).known = true;
       break;

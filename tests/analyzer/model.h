@@ -77,11 +77,19 @@ struct Waits {
   bool operator==(const Waits&) const = default;
 };
 
+// From the host's call or resume until nothing runs; not those without length.
+struct Turn {
+  uint64_t begin, end;
+  uint32_t function;  // Outermost in the coroutine that ran first.
+  bool operator==(const Turn&) const = default;
+};
+
 struct Result {
   std::vector<Call> calls;
   std::vector<Stretch> stretches;
   std::map<uint32_t, Numbers> functions;
   std::map<uint32_t, Waits> waits;  // By function.
+  std::vector<Turn> turns;
   uint64_t idle = 0, gap = 0, traced = 0;
   uint64_t lost = 0, truncated = 0, open_start = 0, open_end = 0, open_gap = 0, abandoned = 0,
            unwound = 0;

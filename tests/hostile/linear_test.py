@@ -30,6 +30,8 @@ OUTPUTS = {
     "callers of all": ["--callers", "*"],
     "histograms, JSON, CSV": ["--hist", "*", "--json=/dev/null", "--csv=/dev/null"],
     "requests": ["--requests", "--limit", "0", "--json=/dev/null"],
+    "turns": ["--turns", "--limit", "0", "--json=/dev/null"],
+    "turns by coroutine": ["--turns", "--request-by", "@coroutines"],
     "requests by call": ["--request-by", "f2", "--limit", "0"],
     "slow, coroutines, waits, threads, timeline": ["--slow", "f2", "--coroutines", "--waits", "--threads", "--timeline"],
     "waits, --hide": ["--waits", "--hide", "f2"],

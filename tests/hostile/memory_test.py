@@ -20,8 +20,8 @@ RUNS = {
     "comb": [PAGE, TREE, [*TREE, "--csv=/dev/null"]],
     "deep_distinct": [PAGE, ["--report", *TREE]],
     "coroutines_suspended": [PAGE, ["--report"], ["--report", "--group-by", "coroutine"], ["--format", "perfetto", "-o", "/dev/null"]],
-    "requests_short": [PAGE, ["--requests"], ["--requests", "--json=/dev/null"]],
-    "requests_waiting": [PAGE, ["--requests"]],
+    "requests_short": [PAGE, ["--requests"], ["--turns"], ["--requests", "--json=/dev/null"]],
+    "requests_waiting": [PAGE, ["--requests"], ["--turns"]],
     "deep_and_moved": [PAGE],
     "chain_and_switches": [["--slow", "f2", "--coroutines", "--waits", "--threads", "--timeline"]],
 }

@@ -23,7 +23,7 @@ FORMATS = ['folded', 'speedscope', 'perfetto', 'chrome', 'pprof', 'callgrind', '
            'luaprofiler', 'luaprofile', 'xmake']
 BINARY = {'perfetto', 'pprof'}
 VIEWS = [[], ['--report', '--limit', '0'], ['--tree', '--limit', '0'], ['--info'], ['--threads'],
-         ['--coroutines', '--limit', '0'], ['--waits', '--limit', '0'], ['--request-by', '*', '--limit', '0'],
+         ['--coroutines', '--limit', '0'], ['--waits', '--limit', '0'], ['--request-by', '*', '--limit', '0'], ['--turns', '--limit', '0'], ['--turns', '--request-by', '*', '--json'],
          ['--request-by', 'a*', '--json'], ['--request', '1', '--request-by', 'a*'], ['--timeline'], ['--symbols', '--limit', '0'],
          ['--slow', '*', '--limit', '0'], ['--callers', 'a*'], ['--group-by', 'file', '--report'],
          ['--group-by', 'plugin', '--plugin', '*', '--report'],

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 # What requests.sh knows of its requests, against the ledgers that luatrace-analyze made:
-#   requests.py REQUESTS.json ACCESS.log
+#   requests.py REQUESTS.json TURNS.json ACCESS.log
 import json
 import sys
 
 MS = 1_000_000
 requests = json.load(open(sys.argv[1]))['requests']
-log = [(uri, float(seconds)) for uri, seconds in (line.split() for line in open(sys.argv[2]))]
+turns = json.load(open(sys.argv[2]))
+log = [(uri, float(seconds)) for uri, seconds in (line.split() for line in open(sys.argv[3]))]
 
 
 def wrong(what, request):
@@ -62,3 +63,24 @@ if len(timers) < 5:
     sys.exit('FAIL: %d of 5 timers' % len(timers))
 if not any(waits(r, 'ngx.sleep') and r['others_ns'] >= 40 * MS for r in overlapping):
     sys.exit('FAIL: no request was delayed by another one: %s' % json.dumps(overlapping))
+
+# The longest turns are the busy loops, each of known length, and what they delay are the others' times.
+delayed = sum(entry['delayed_ns'] for entry in turns['turn_entries'])
+if delayed != sum(r['others_ns'] for r in requests):
+    sys.exit('FAIL: turns delay requests by %d ns in all, not by the sum of others' % delayed)
+by_id = {r['id']: r for r in requests}
+busy = [r for r in requests if r['running_ns'] >= 50 * MS]
+longest = [turn for turn in turns['turns'] if turn['wall_ns'] >= 50 * MS]
+if sorted(turn['request'] for turn in longest) != sorted(r['id'] for r in busy):
+    sys.exit('FAIL: turns of %s, busy requests %s' % ([t['request'] for t in longest], [r['id'] for r in busy]))
+for turn in longest:
+    if turn['phase'] != 'content' or not turn['name'].startswith('content_by_lua'):
+        wrong('the turn of a busy loop', turn)
+    # What runs of the request outside of this turn is its log block.
+    if abs(by_id[turn['request']]['running_ns'] - turn['wall_ns']) > 2 * MS:
+        wrong('a busy loop of %d ns' % by_id[turn['request']]['running_ns'], turn)
+# While one request of each of the last pairs slept, the other one held the worker.
+sleepers = {r['id'] for r in overlapping if waits(r, 'ngx.sleep') and r['others_ns'] >= 40 * MS}
+named = {id for turn in longest for id in turn['delayed_ids']}
+if not sleepers <= named:
+    sys.exit('FAIL: %s were delayed, the turns name %s' % (sorted(sleepers), sorted(named)))

@@ -50,4 +50,5 @@ wait $recorder || fail "the recorder ended with $?: $(cat record.err)"
 ! grep -F '[error]' error.log || fail "nginx has logged errors"
 
 "$build/bin/luatrace-analyze" --json --requests --limit 0 trace.bin >requests.json || fail "luatrace-analyze --requests"
-python3 "$source/tests/nginx/requests.py" requests.json sequence.log
+"$build/bin/luatrace-analyze" --json --turns --limit 0 trace.bin >turns.json || fail "luatrace-analyze --turns"
+python3 "$source/tests/nginx/requests.py" requests.json turns.json sequence.log

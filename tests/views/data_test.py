@@ -16,7 +16,7 @@ EVIL = r'\x1b[31m\x00\x9b1m\xff,\"a\nb\x0d\x07\xe2\x80\xae</script>'
 VIEWS = {
     "report": ["--report"], "tree": ["--tree", "--suspended"], "callers": ["--callers", "check"],
     "callees": ["--callees", "/^h/"], "hist": ["--hist", "/^h/"], "slow": ["--slow", "/^h/"],
-    "coroutines": ["--coroutines"], "waits": ["--waits"], "requests": ["--requests", "--request-by", "/^h/"], "request": ["--request", "1", "--request-by", "/^h/"],
+    "coroutines": ["--coroutines"], "waits": ["--waits"], "turns": ["--turns", "--request-by", "/^h/"], "requests": ["--requests", "--request-by", "/^h/"], "request": ["--request", "1", "--request-by", "/^h/"],
     "threads": ["--threads"], "timeline": ["--timeline"], "symbols": ["--symbols"],
     "info": ["--info"], "diff": ["--diff", "evil.txt"], "diff_tree": ["--tree", "--diff", "evil.txt"],
     "compensate": ["--report", "--compensate"], "groups": ["--report", "--group-by", "file"],

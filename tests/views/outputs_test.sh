@@ -26,7 +26,7 @@ PY
 # --quiet is about the summary: a view that was asked for is printed.
 case_quiet() {
   local view
-  for view in --report --tree --coroutines --waits --threads --timeline --info --requests "--request 1"; do
+  for view in --report --tree --coroutines --waits --threads --timeline --info --requests "--request 1" --turns; do
     # shellcheck disable=SC2086
     "$analyze" -q $view "$data/nginx.txt" >out
     [ -s out ] || fail "-q $view prints nothing"

@@ -25,7 +25,7 @@ good() {
 }
 
 # --diff compares; what shows one profile does not go with it.
-for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --waits --requests "--request 1" "--slow-requests 1ms" "--request-by f" --threads --timeline --symbols --info --compensate \
+for other in "--callers check" "--callees handle" "--hist handle" "--slow handle" --waits --requests "--request 1" "--slow-requests 1ms" "--request-by f" --turns --threads --timeline --symbols --info --compensate \
   "--format pprof" --dump --convert=x; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${other%%[ =]*} cannot be combined with --diff, which compares two profiles" --diff before.txt $other
@@ -68,12 +68,18 @@ for field in start waits others unattributed coroutines; do
 done
 for field in wall running; do good --requests --sort $field; done
 wrong "--sort avg needs --report or --symbols: --requests is sorted by wall" --requests --sort avg
+wrong "--sort avg needs --report or --symbols: --turns is sorted by wall" --turns --sort avg
+wrong "--sort delayed needs --turns" --requests --sort delayed
+for field in wall start delayed; do good --turns --sort $field; done
+wrong "--request-by @coroutines cannot be combined with functions" --request-by @coroutines --request-by handle
 # Requests are shown whole.
 for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function f" "--kind c" "--thread 1" "--vm 1" "--coroutine 1"; do
   for view in --requests "--request 1" "--slow-requests 1ms" "--request-by f"; do
     # shellcheck disable=SC2086
     wrong "cannot be combined with ${view% *}, which shows all of each request" $view $filter
   done
+  # shellcheck disable=SC2086
+  wrong "cannot be combined with --turns, which shows all of each turn" --turns $filter
 done
 wrong "^luatrace-analyze: --request needs exactly one trace" --request 1 before.txt
 wrong "^luatrace-analyze: --request: '0' is out of range" --request 0
@@ -81,7 +87,7 @@ wrong "^luatrace-analyze: --request: there is no request 3: the trace has 2" --r
 # --sort without a view that has an order; one such view is enough.
 for view in --tree "--callers check" "--callees handle" "--hist handle" "--slow handle" --waits --threads --timeline --info "--diff before.txt --tree" "--csv --tree"; do
   # shellcheck disable=SC2086
-  wrong "^luatrace-analyze: --sort needs --report, --symbols, --coroutines or --requests: the selected views have a fixed order" $view --sort calls
+  wrong "^luatrace-analyze: --sort needs --report, --symbols, --coroutines, --requests or --turns: the selected views have a fixed order" $view --sort calls
   # shellcheck disable=SC2086
   good $view --report --sort calls
 done
@@ -155,7 +161,7 @@ done
 good --report --folded=now.folded && good --report --format csv && good --info --json
 
 # Outputs of times as they were measured do not go with --compensate alone; beside corrected ones a message names them.
-raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --waits --requests --threads --timeline --symbols --folded=f.txt --flame=p.html --page=p.html "--format csv")
+raws=("--callers check" "--callees handle" "--hist handle" "--slow handle" --coroutines --waits --requests --turns --threads --timeline --symbols --folded=f.txt --flame=p.html --page=p.html "--format csv")
 for raw in "${raws[@]}"; do
   # shellcheck disable=SC2086
   wrong "^luatrace-analyze: ${raw%%[ =]*} cannot be combined with --compensate alone, which takes the cost" -q --compensate $raw

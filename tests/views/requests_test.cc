@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "analyzer/pipeline.h"
+#include "request_traces.h"
 #include "support.h"
 #include "wishes.h"
 
@@ -31,7 +32,10 @@ std::vector<ReportRequest> requests(const std::string& events, PipelineOptions o
               "func 1:12 lua chunk=\"=log_by_lua(nginx.conf:2)\"\n"
               "func 1:13 c addr=0x13 name=\"ngx.sleep\"\n"
               "func 1:14 c addr=0x14 name=\"ngx.exec\"\n"
-              "func 1:15 lua chunk=\"=content_by_lua(nginx.conf:3)\"\n");
+              "func 1:15 lua chunk=\"=content_by_lua(nginx.conf:3)\"\n"
+              "func 1:16 lua line=0 last=9 chunk=\"@/srv/page.lua\"\n"
+              "func 1:17 lua line=0 last=9 chunk=\"@/srv/log.lua\"\n"
+              "func 1:18 lua line=0 last=9 chunk=\"@/srv/other.lua\"\n");
   for (size_t at; (at = text.find("\nstart\n")) != text.npos;)
     text.replace(at, 7, "\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start rec=1\n");
   return report_of(to_binary(text), options).requests;
@@ -135,40 +139,48 @@ TEST(Requests, ByCall) {
             "10 50 = 30 + 20 + 0 + 0\n");
 }
 
+// Coroutine 2 is resumed by the host (10..15, 30..35), 3 is created in it and resumed there and by
+// the host (40..45), 4 is created before and resumed inside 2 (then it works for that one), and
+// by the host later.
+TEST(Requests, ByCoroutineThatTheHostResumes) {
+  PipelineOptions options;
+  options.request_by = {kByCoroutines};
+  EXPECT_EQ(brief(requests("5 create 4\n10 create 2\n10 resume 2\n10 entry 1\n11 create 3\n"
+                           "12 resume 4\n12 entry 4\n13 suspend yield\n14 entry 13\n"
+                           "15 suspend yield\n20 resume 3\n20 entry 4\n25 suspend yield\n"
+                           "30 resume 2\n30 return 13\n31 return 1\n31 suspend done\n"
+                           "40 resume 4\n45 return 4\n45 suspend done\n"
+                           "50 resume 3\n55 return 4\n55 suspend done\n60 time\n",
+                           options)),
+            "10 21 = 11 + 10 + 0 + 0\n<40 5 = 5 + 0 + 0 + 0\n<50 5 = 5 + 0 + 0 + 0\n");
+  // Dropped while it waits: it ended when it last ran. Running at the end: not seen to end.
+  EXPECT_EQ(brief(requests("10 create 2\n10 resume 2\n10 entry 13\n15 suspend yield\n"
+                           "30 collect 2\n30 create 3\n30 resume 3\n30 entry 1\n40 time\n",
+                           options)),
+            "10 5 = 5 + 0 + 0 + 0\n30 10 = 10 + 0 + 0 + 0>\n");
+}
+
+// A block of a file has no directive in its name. Content (16), then a block on the main coroutine
+// (17), which is a header_filter, body_filter or log block: the next content is another request's.
+TEST(Requests, ABlockOfAFileOnTheMainCoroutineIsALateOne) {
+  const auto page = [](int at, int co, int content) {
+    std::ostringstream out;
+    out << at << " create " << co << "\n"
+        << at << " request " << co << " 7\n"
+        << at << " resume " << co << "\n"
+        << at << " entry " << content << "\n"
+        << at + 4 << " return " << content << "\n"
+        << at + 4 << " suspend done\n"
+        << at + 5 << " request 1 7\n"
+        << at + 5 << " entry 17\n"
+        << at + 7 << " return 17\n";
+    return out.str();
+  };
+  EXPECT_EQ(brief(requests(page(10, 2, 16) + page(30, 3, 18))),
+            "10 7 = 6 + 0 + 0 + 1\n30 7 = 6 + 0 + 0 + 1\n");
+}
+
 // -- Any trace --
-
-// Says for which request coroutines work, here and there.
-std::string with_requests(const std::string& text, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::istringstream in(text);
-  std::ostringstream out;
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    std::string tick, stream, what, coroutine;
-    words >> tick >> stream >> what >> coroutine;
-    const bool has_request = (what == "create" || what == "resume") && random() % 2;
-    if (what == "stack" && random() % 2)
-      out << tick << ' ' << stream << " request " << coroutine << ' ' << random() % 4 << '\n';
-    out << line << '\n';
-    if (has_request)
-      out << tick << ' ' << stream << " request " << coroutine << ' ' << random() % 4 << '\n';
-  }
-  return out.str();
-}
-
-// With some of the functions as blocks of phases.
-std::string with_phases(std::string text) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find("lua line=", at)) != text.npos; at++) {
-    static const char* const kBlocks[] = {"access", "content", "log"};
-    const size_t end = text.find('\n', at);
-    if (n++ % 3 == 0)
-      text.replace(at, end - at,
-                   std::string("lua chunk=\"=") + kBlocks[n / 3 % 3] +
-                       "_by_lua(nginx.conf:" + std::to_string(n) + ")\"");
-  }
-  return text;
-}
 
 void expect_closed(const Report& report, uint64_t& waited) {
   uint64_t own = 0;
@@ -217,6 +229,7 @@ TEST(Requests, LedgersCloseOnAnyTrace) {
     PipelineOptions plain;
     plain.jobs = 1;
     if (seed % 5 == 0) plain.request_by = {"/[123]$/"};
+    if (seed % 5 == 1) plain.request_by = {kByCoroutines};
     PipelineOptions slow = plain, parallel = plain;
     slow.threads = true;
     parallel.jobs = 3;

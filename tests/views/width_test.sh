@@ -26,7 +26,7 @@ on() {
 }
 views=("" --info --report --tree "--tree --suspended" "--callers find" "--callees handle" "--hist handle"
   "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --waits --threads --timeline --symbols
-  "--request-by handle" "--request 1 --request-by handle"
+  "--request-by handle" "--request 1 --request-by handle" "--turns --request-by handle"
   "--timeline --limit 0" "--report --compensate" "--report --group-by file" "--tree --group-by coroutine --limit 10"
   "--report --fields calls,inclusive,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
   "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" --help)
@@ -38,7 +38,7 @@ for columns in 40 60 80 120 200; do
     [ "$(wc -L <screen)" -le "$columns" ] || fail "$view on $columns columns:
 $(awk -v limit=$columns 'length > limit' screen)"
   done
-  for view in "" --info --report --tree --coroutines --waits --timeline --threads --symbols "--slow /d/" "--request-by /d/" "--request 1 --request-by /d/"; do
+  for view in "" --info --report --tree --coroutines --waits --timeline --threads --symbols "--slow /d/" "--request-by /d/" "--request 1 --request-by /d/" --turns; do
     [ $columns -le 80 ] || continue
     # shellcheck disable=SC2086
     on $columns $view long.txt

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// --turns: a row for each of the longest turns, and one for each function with which turns began,
+// that which delayed other requests most first.
+#include <algorithm>
+#include <tuple>
+
+#include "analyzer/collect/request_rules.h"
+#include "analyzer/output/format.h"
+#include "analyzer/output/views.h"
+#include "analyzer/report/canonical_order.h"
+
+namespace luatrace::analyze {
+namespace {
+
+const char* open_ends(const ReportTurn& t) {
+  if (t.unfinished) return t.begun_before ? "<>" : ">";
+  return t.begun_before ? "<" : "";
+}
+
+// "3, 7, 9, ... (12)": the ids that fit into a table, and the number of all.
+std::string delayed_text(const ReportTurn& t) {
+  constexpr size_t kShown = 3;
+  if (t.delayed == 0) return "-";
+  std::string out;
+  for (size_t i = 0; i < std::min(kShown, t.delayed_ids.size()); i++)
+    out += (i ? ", " : "") + std::to_string(t.delayed_ids[i]);
+  return t.delayed <= kShown ? out : out + ", ... (" + format_count(t.delayed) + ')';
+}
+
+std::string json_ids(const std::vector<uint32_t>& ids) {
+  std::string out = "[";
+  for (const uint32_t id : ids) out += (out.size() > 1 ? ", " : "") + std::to_string(id);
+  return out + ']';
+}
+
+std::string phase_of(const Report& report, const ReportTurn& t) {
+  return phase_name(report.functions[t.request ? t.phase : t.entry]);
+}
+
+Row turn_row(const Report& report, const ReportTurn& t) {
+  Row row{Cell::of_time(t.start_ns),
+          Cell::of_time(t.ns),
+          Cell::of_text(open_ends(t)),
+          t.request ? Cell::of_count(t.request) : Cell{},
+          Cell::of_text(phase_of(report, t)),
+          Cell::of_time(t.delayed_ns),
+          Cell::of_count(t.delayed),
+          Cell::of_json(json_ids(t.delayed_ids)),
+          Cell::of_text(delayed_text(t)),
+          Cell::of_json(t.unfinished ? "true" : "false"),
+          Cell::of_json(t.begun_before ? "true" : "false"),
+          Cell::of_count(t.vm),
+          Cell::of_text(report.files[t.file].path)};
+  add_function_cells(row, report.functions[t.entry]);
+  return row;
+}
+
+void mark_sorted(Table& t, const std::string& title) {
+  for (Column& c : t.columns)
+    if (c.title == title) c.title += "▼";
+}
+
+std::vector<const ReportTurn*> sorted(const Report& report, TurnLog::By by) {
+  const std::vector<uint32_t> file = file_ranks(report.files);
+  const auto key = [&](const ReportTurn* t) {
+    const uint64_t rank = by == TurnLog::By::kStart     ? UINT64_MAX
+                          : by == TurnLog::By::kDelayed ? t->delayed_ns
+                                                        : t->ns;
+    return std::tuple(~rank, t->start_ns, file[t->file], uint32_t{t->vm});
+  };
+  std::vector<const ReportTurn*> list;
+  for (const ReportTurn& t : report.turns) list.push_back(&t);
+  std::stable_sort(list.begin(), list.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
+  return list;
+}
+
+// Of all turns, whatever they began with.
+ReportWait all_turns(const Report& report) {
+  ReportWait all;
+  for (const auto& [entry, sums] : report.turn_sums) all += sums.turns;
+  return all;
+}
+
+std::string figures(const ReportWait& all) {
+  std::string out = "wall of " + counted(all.count, "turn") + ':';
+  for (const int percent : {50, 90, 99})
+    out += " p" + std::to_string(percent) + ' ' +
+           format_time(all.times.percentile(percent, all.min_ns, all.max_ns)) + ',';
+  return out + " max " + format_time(all.max_ns);
+}
+
+Table longest_turns(const Report& report, const ViewOptions& options) {
+  const auto by = options.sort_given ? find_turn_order(options.sort) : std::nullopt;
+  Table t;
+  t.name = "turns";
+  t.columns = {{"start_ns", "from"},
+               {"wall_ns", "wall"},
+               {"open", "", true, Column::kTextOnly},
+               {"request", "request"},
+               {"phase", "phase", true},
+               {"delayed_ns", "delayed"},
+               {"delayed", "delayed", false, Column::kDataOnly},
+               {"delayed_ids", "delayed", false, Column::kDataOnly},
+               {"ids", "requests delayed", true, Column::kTextOnly},
+               {"unfinished", "", false, Column::kDataOnly},
+               {"begun_before", "", false, Column::kDataOnly},
+               {"vm", "", false, Column::kDataOnly},
+               {"file", "", false, Column::kDataOnly}};
+  t.columns[2].min_width = 2;
+  t.columns[4].spare = 2;
+  t.columns[8].spare = 3;
+  add_function_columns(t, "began with");
+  mark_sorted(t, by == TurnLog::By::kStart     ? "from"
+                 : by == TurnLog::By::kDelayed ? "delayed"
+                                               : "wall");
+  const ReportWait all = all_turns(report);
+  for (const ReportTurn* turn : sorted(report, by.value_or(TurnLog::By::kWall))) {
+    if (options.limit && t.rows.size() == options.limit) break;
+    t.rows.push_back(turn_row(report, *turn));
+  }
+  note_left_out(t, all.count - t.rows.size());
+  t.notes.push_back(all.count ? figures(all) : "no Lua ran");
+  return t;
+}
+
+Table sums_by_entry(const Report& report, const ViewOptions& options) {
+  const std::vector<uint32_t> name = name_ranks(report.functions);
+  using Sums = std::pair<ReportFunctionId, const ReportTurnSums*>;
+  std::vector<Sums> rows;
+  for (const auto& [entry, sums] : report.turn_sums) rows.emplace_back(entry, &sums);
+  const auto key = [&](const Sums& s) {
+    return std::tuple(~s.second->delayed_ns, ~s.second->turns.total_ns, name[s.first]);
+  };
+  std::sort(rows.begin(), rows.end(), [&](auto& a, auto& b) { return key(a) < key(b); });
+  Table t;
+  t.name = "turn_entries";
+  t.heading = "who delays other requests most";
+  t.columns = {{"turns", "turns"}, {"wall_ns", "wall"}, {"p50_ns", "p50"},
+               {"p99_ns", "p99"},  {"max_ns", "max"},   {"delayed_ns", "delayed"}};
+  t.columns[2].spare = 1;
+  add_function_columns(t, "began with");
+  mark_sorted(t, "delayed");
+  for (const auto& [entry, sums] : rows) {
+    const ReportWait& s = sums->turns;
+    const auto percentile = [&](double percent) {
+      return Cell::of_time(s.times.percentile(percent, s.min_ns, s.max_ns));
+    };
+    Row row{Cell::of_count(s.count), Cell::of_time(s.total_ns), percentile(50),
+            percentile(99),          Cell::of_time(s.max_ns),   Cell::of_time(sums->delayed_ns)};
+    add_function_cells(row, report.functions[entry]);
+    t.rows.push_back(std::move(row));
+  }
+  limit_rows(t, options.limit);
+  return t;
+}
+
+}  // namespace
+
+std::vector<Table> turn_views(const Report& report, const ViewOptions& options) {
+  return {longest_turns(report, options), sums_by_entry(report, options)};
+}
+
+}  // namespace luatrace::analyze
