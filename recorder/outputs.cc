@@ -119,10 +119,9 @@ WriteQueue& Outputs::queue() {
 
 std::shared_ptr<Output> Outputs::begin() {
   if (opened_fd_ < 0) return nullptr;
-  auto output =
-      std::make_shared<Output>(queue(), std::exchange(opened_fd_, -1), opened_name_, clock_,
-                               options_.max_size, options_.compression, options_.output != "-");
-  output->set_created(opened_.created);
+  opened_.fd = std::exchange(opened_fd_, -1);  // Also of standard output.
+  auto output = std::make_shared<Output>(queue(), opened_, opened_name_, clock_, options_.max_size,
+                                         options_.compression, options_.output != "-");
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   all_.push_back(output);
@@ -138,9 +137,8 @@ std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
     failed_ = true;
     return nullptr;
   }
-  auto output = std::make_shared<Output>(queue(), opened.fd, name, clock_, options_.max_size,
+  auto output = std::make_shared<Output>(queue(), opened, name, clock_, options_.max_size,
                                          options_.compression);
-  output->set_created(opened.created);
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;

@@ -2,9 +2,8 @@
 // Output; see output.h.
 #include "recorder/drain/output.h"
 
-#include <sys/stat.h>
-
 #include <random>
+#include <utility>
 
 #include "recorder/os/text.h"
 
@@ -25,17 +24,17 @@ uint64_t random_id() {
 
 }  // namespace
 
-Output::Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
-               int compression, bool empty_it)
+Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
+               uint64_t max_size, int compression, bool empty_it)
     : queue_(queue),
+      opened_(std::move(opened)),
       clock_(clock),
       max_size_(max_size),
       compression_(compression),
       reserved_(kEndReserve),
       start_(sample_clocks(clock)) {
-  struct stat st {};
-  if (fstat(fd, &st) == 0) opened_.device = st.st_dev, opened_.inode = st.st_ino;
-  writer_ = std::make_unique<TraceWriter>(queue.file(fd, empty_it), std::move(name), header());
+  writer_ =
+      std::make_unique<TraceWriter>(queue.file(opened_.fd, empty_it), std::move(name), header());
   if (compression_ > 0) writer_->compress(compression_);
 }
 
