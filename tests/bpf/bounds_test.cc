@@ -37,8 +37,8 @@ size_t occurrences(const std::string& text, const std::string& of) {
 struct Bounds : testing::Test {
   Bounds() {
     sink.output = std::make_shared<Output>(
-        queue, OpenedOutput{static_cast<int>(memfd_create("trace", MFD_CLOEXEC))}, "trace",
-        LT_CLOCK_MONOTONIC, 0);
+        queue, luatrace::OpenedOutput{static_cast<int>(memfd_create("trace", MFD_CLOEXEC))},
+        "trace", LT_CLOCK_MONOTONIC, 0);
   }
   // Valid until the next one.
   const ltb_block& chunk(uint64_t state, uint32_t kind, uint32_t count,
