@@ -112,10 +112,10 @@ WriteQueue& Outputs::queue() {
   return *queue_;
 }
 
-std::shared_ptr<Output> Outputs::make(int fd, bool created, const std::string& name) {
-  auto output = std::make_shared<Output>(queue(), fd, name, clock_, options_.max_size,
-                                         options_.compression, options_.output != "-");
-  output->set_created(created);
+std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& name) {
+  auto output = std::make_shared<Output>(queue(), std::move(opened), name, clock_,
+                                         options_.max_size, options_.compression,
+                                         options_.output != "-");
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;
@@ -123,7 +123,8 @@ std::shared_ptr<Output> Outputs::make(int fd, bool created, const std::string& n
 
 std::shared_ptr<Output> Outputs::begin() {
   if (opened_fd_ < 0) return nullptr;
-  all_.push_back(make(opened_fd_.release(), opened_.created, opened_name_));
+  opened_.fd = opened_fd_.release();  // Also of standard output.
+  all_.push_back(make(opened_, opened_name_));
   begun_ = all_.back().get();
   return all_.back();
 }
@@ -131,7 +132,7 @@ std::shared_ptr<Output> Outputs::begin() {
 std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
   std::string name;
   const OpenedOutput opened = open_file(pid, name);
-  if (opened.fd >= 0) return make(opened.fd, opened.created, name);
+  if (opened.fd >= 0) return make(opened, name);
   why = name + ": cannot open for writing: " + opened.why;
   failed_ = true;
   return nullptr;

@@ -60,7 +60,7 @@ class Outputs {
   std::string note() const;
   // open_output(), for a trace of that process; name: gets the file's name.
   OpenedOutput open_file(pid_t pid, std::string& name);
-  std::shared_ptr<Output> make(int fd, bool created, const std::string& name);
+  std::shared_ptr<Output> make(OpenedOutput opened, const std::string& name);
 
   const Options& options_;
   std::unique_ptr<WriteQueue> queue_;

@@ -101,9 +101,8 @@ void summarize(const Options& options, Outputs& outputs,
   auto& all = outputs.all();
   const bool several = all.size() > 1;
   std::erase_if(all, [&](const std::shared_ptr<Output>& o) {
-    const bool empty = several && o->is_created() && o->totals().streams == 0 && o->writer().ok();
-    if (empty) o->remove();
-    return empty;
+    const bool empty = several && o->totals().streams == 0 && o->writer().ok();
+    return empty && o->remove();
   });
   for (const auto& o : all) summarize_output(options, outputs, *o);
   for (const auto& line : diagnosis) log(line);

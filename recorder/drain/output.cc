@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/drain/output.h"
 
-#include <sys/stat.h>
-
 #include <random>
+#include <utility>
 
 #include "recorder/os/text.h"
 
@@ -32,17 +31,17 @@ void OutputTotals::add(const WordScanner& words, bool is_damaged) {
   damaged += is_damaged ? 1 : 0;
 }
 
-Output::Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
-               int compression, bool empty_it)
+Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
+               uint64_t max_size, int compression, bool empty_it)
     : queue_(queue),
+      opened_(std::move(opened)),
       clock_(clock),
       max_size_(max_size),
       compression_(compression),
       reserved_(kEndReserve),
       start_(sample_clocks(clock)) {
-  struct stat st {};
-  if (fstat(fd, &st) == 0) opened_.device = st.st_dev, opened_.inode = st.st_ino;
-  writer_ = std::make_unique<TraceWriter>(queue.file(fd, empty_it), std::move(name), header());
+  writer_ =
+      std::make_unique<TraceWriter>(queue.file(opened_.fd, empty_it), std::move(name), header());
   if (compression_ > 0) writer_->compress(compression_);
 }
 

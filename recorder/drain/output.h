@@ -37,10 +37,10 @@ struct OutputTotals {           // of all streams that are complete
 
 class Output {
  public:
-  // Takes the descriptor. The queue must outlive this object. max_size 0: no limit. compression:
+  // Takes the opened file. The queue must outlive this object. max_size 0: no limit. compression:
   // level of zstd, 0: none. empty_it: a regular file is emptied first.
-  Output(WriteQueue& queue, int fd, std::string name, uint32_t clock, uint64_t max_size,
-         int compression, bool empty_it);
+  Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
+         uint64_t max_size, int compression, bool empty_it);
 
   TraceWriter& writer() { return *writer_; }
   uint32_t clock() const { return clock_; }
@@ -96,11 +96,12 @@ class Output {
   // After finish(), if the disk did not take everything in time: logs that the end of the file is
   // missing, if it is, and counts the events that are not in it as lost.
   void give_up();
-  // Was the file created for it? Otherwise it is never removed.
-  void set_created(bool created) { opened_.created = created; }
-  bool is_created() const { return opened_.created; }
-  // Removes the file, if its name still refers to it.
-  void remove() const { remove_output(writer_->name(), opened_); }
+  // Removes the file, if its name still refers to it. False if it was not created for this trace:
+  // then it stays.
+  bool remove() const {
+    remove_output(writer_->name(), opened_);
+    return opened_.created;
+  }
 
   const lt_clock_info& start() const { return start_; }
   const lt_clock_info& end() const { return end_; }

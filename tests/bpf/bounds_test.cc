@@ -36,9 +36,9 @@ size_t occurrences(const std::string& text, const std::string& of) {
 // An attached process, whose records are made here.
 struct Bounds : testing::Test {
   Bounds() {
-    sink.output =
-        std::make_shared<Output>(queue, static_cast<int>(memfd_create("trace", MFD_CLOEXEC)),
-                                 "trace", LT_CLOCK_MONOTONIC, 0, 0, true);
+    sink.output = std::make_shared<Output>(
+        queue, luatrace::OpenedOutput{static_cast<int>(memfd_create("trace", MFD_CLOEXEC))},
+        "trace", LT_CLOCK_MONOTONIC, 0, 0, true);
   }
   // Valid until the next one.
   const ltb_block& chunk(uint64_t state, uint32_t kind, uint32_t count,

@@ -104,8 +104,8 @@ TEST(ProbedFiles, Damaged) {
 struct Blocks : testing::Test {
   Blocks()
       : output(std::make_shared<luatrace::record::Output>(
-            queue, static_cast<int>(memfd_create("trace", MFD_CLOEXEC)), "trace",
-            LT_CLOCK_MONOTONIC, 0, 0, true)) {}
+            queue, luatrace::OpenedOutput{static_cast<int>(memfd_create("trace", MFD_CLOEXEC))},
+            "trace", LT_CLOCK_MONOTONIC, 0, 0, true)) {}
   static uint64_t call(uint64_t time, uint32_t id) { return lt_word(time, id, LT_ENTRY); }
   static uint64_t back(uint64_t time, uint32_t id) { return lt_word(time, id, LT_RETURN); }
   static uint64_t ext(uint64_t time, uint32_t sub, uint32_t n) {
