@@ -79,7 +79,7 @@ PipelineOptions pipeline_options(const Options& o) {
   if (o.flame && o.page.all_views && whole) p.request_steps = kPageRequestSteps;
   p.request_by = v.request_by;
   p.turns = v.turns;
-  if (v.sort_given) p.turn_order = find_turn_order(v.sort).value_or(TurnLog::By::kWall);
+  p.turn_order = find_turn_order(v.sort).value_or(TurnLog::By::kWall);
   p.turn_limit = v.limit;
   p.threads = v.threads;
   p.timeline = v.timeline;

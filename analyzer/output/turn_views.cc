@@ -90,7 +90,7 @@ std::string figures(const ReportWait& all) {
 }
 
 Table longest_turns(const Report& report, const ViewOptions& options) {
-  const auto by = options.sort_given ? find_turn_order(options.sort) : std::nullopt;
+  const TurnLog::By by = find_turn_order(options.sort).value_or(TurnLog::By::kWall);
   Table t;
   t.name = "turns";
   t.columns = {{"start_ns", "from"},
@@ -114,7 +114,7 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
                  : by == TurnLog::By::kDelayed ? "delayed"
                                                : "wall");
   const ReportWait all = all_turns(report);
-  for (const ReportTurn* turn : sorted(report, by.value_or(TurnLog::By::kWall))) {
+  for (const ReportTurn* turn : sorted(report, by)) {
     if (options.limit && t.rows.size() == options.limit) break;
     t.rows.push_back(turn_row(report, *turn));
   }
