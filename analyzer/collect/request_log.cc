@@ -91,6 +91,7 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
 }
 
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
+  if (co.top) begin_turn(co, false);
   const Entry* resumer = by && by->top ? find(*by) : nullptr;
   const Owner of = resumer ? owner(*resumer) : Owner{};
   if (rules_.by_coroutine() && by && co.resumed && co.outside == Coroutine::Outside::kIdle)
@@ -290,7 +291,9 @@ void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {
   if (turns_ == nullptr || turns_->is_open()) return;
   const bool begun_before = reported && !co.resumed;
-  turns_->begin(ledger_.now(), placement_.function_of(co.frames[1].node), begun_before);
+  const FunctionId entry =
+      co.top ? placement_.function_of(co.frames[1].node) : kUnknownFunction;  // After a gap.
+  turns_->begin(ledger_.now(), entry, begun_before);
 }
 
 // No call of the coroutine runs any more; one of its resumers may.
