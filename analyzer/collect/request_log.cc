@@ -91,6 +91,7 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
 }
 
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
+  if (turns_) turns_->gone(co.id);  // It runs: no C function of it is interrupted.
   if (co.top) begin_turn(co, false);
   const Entry* resumer = by && by->top ? find(*by) : nullptr;
   const Owner of = resumer ? owner(*resumer) : Owner{};

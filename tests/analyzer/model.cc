@@ -153,6 +153,7 @@ class Model {
 
   void settle_turn() {
     const std::vector<size_t> running = running_calls();
+    for (const int id : chain()) std::erase(aside_, id);
     if (running.empty() && aside_.empty()) return end_turn(now_);
     if (turn_ || running.empty()) return;
     turn_ = Turn{now_, 0, calls_[running.back()].function};
