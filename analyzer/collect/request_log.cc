@@ -168,9 +168,9 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
   if (!e.fresh || !e.is_own()) return false;
-  if (!r.main_chunk || life.answered) return true;  // A timer; or another request's first block.
-  return std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
-                     [&](const RequestPhase& p) { return p.function == bottom; });
+  if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
+  return life.answered || std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
+                                      [&](const RequestPhase& p) { return p.function == bottom; });
 }
 
 // The coroutine, which works for its own request, has an outermost call.
