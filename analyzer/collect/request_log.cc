@@ -91,6 +91,8 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
 }
 
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
+  if (turns_) turns_->gone(co.id);  // It runs: no C function of it is interrupted.
+  if (co.top) begin_turn(co, false);
   const Entry* resumer = by && by->top ? find(*by) : nullptr;
   const Owner of = resumer ? owner(*resumer) : Owner{};
   if (rules_.by_coroutine() && by && co.resumed && co.outside == Coroutine::Outside::kIdle)
@@ -166,9 +168,9 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
   if (!e.fresh || !e.is_own()) return false;
-  if (!r.main_chunk || life.answered) return true;  // A timer; or another request's first block.
-  return std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
-                     [&](const RequestPhase& p) { return p.function == bottom; });
+  if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
+  return life.answered || std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
+                                      [&](const RequestPhase& p) { return p.function == bottom; });
 }
 
 // The coroutine, which works for its own request, has an outermost call.
@@ -290,7 +292,9 @@ void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {
   if (turns_ == nullptr || turns_->is_open()) return;
   const bool begun_before = reported && !co.resumed;
-  turns_->begin(ledger_.now(), placement_.function_of(co.frames[1].node), begun_before);
+  const FunctionId entry =
+      co.top ? placement_.function_of(co.frames[1].node) : kUnknownFunction;  // After a gap.
+  turns_->begin(ledger_.now(), entry, begun_before);
 }
 
 // No call of the coroutine runs any more; one of its resumers may.

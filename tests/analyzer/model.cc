@@ -44,7 +44,8 @@ class Model {
     step(e);
     if (e.what == Do::kFrame) frames_due_--;
     if (e.what == Do::kStack) frames_due_ = e.more;
-    if (frames_due_) return;
+    // That a coroutine is collected shows only later that nothing runs any more.
+    if (frames_due_ || e.what == Do::kCollect) return;
     settle_turn();
     if (e.what == Do::kFrame) pass(e.tick);
   }
@@ -117,7 +118,7 @@ class Model {
     for (int id : chain()) all_known &= co(id).known;
     const bool gap = !here && (!known || (running.empty() && !all_known));
     result_.stretches.push_back({tick - length, tick, running, gap, current_, phase()});
-    if (gap) end_turn(tick - length);
+    if (gap || (running.empty() && aside_.empty())) end_turn(tick - length);
     if (gap)
       result_.gap += length;
     else if (running.empty())
@@ -152,10 +153,10 @@ class Model {
 
   void settle_turn() {
     const std::vector<size_t> running = running_calls();
+    for (const int id : chain()) std::erase(aside_, id);
     if (running.empty() && aside_.empty()) return end_turn(now_);
-    if (turn_) return;
-    for (const int id : chain())
-      if (!co(id).open.empty() && !turn_) turn_ = {now_, 0, calls_[co(id).open[0]].function};
+    if (turn_ || running.empty()) return;
+    turn_ = Turn{now_, 0, calls_[running.back()].function};
   }
 
   // A C function of the current coroutine calls into another one, or comes back.

@@ -80,7 +80,7 @@ struct Waits {
 // From the host's call or resume until nothing runs; not those without length.
 struct Turn {
   uint64_t begin, end;
-  uint32_t function;  // Outermost in the coroutine that ran first.
+  uint32_t function;  // Outermost when it began.
   bool operator==(const Turn&) const = default;
 };
 
