@@ -325,6 +325,12 @@ void coroutines_created(TraceWriter& w, uint32_t n) {
   s.entry(1);
   for (uint32_t i = 1; i <= n; i++) s.create(i);
 }
+// Each in a function of its own.
+void coroutines_created_apart(TraceWriter& w, uint32_t n) {
+  Stream s(w, 1);
+  s.functions(n + 1);
+  for (uint32_t i = 1; i <= n; i++) s.entry(i), s.create(i), s.ret(i);
+}
 void coroutines_suspended(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(2);
@@ -616,6 +622,7 @@ const std::map<std::string, Shape> kShapes = {SHAPE(deep),
                                               SHAPE(deep_and_resumed),
                                               SHAPE(deep_and_moved),
                                               SHAPE(coroutines_created),
+                                              SHAPE(coroutines_created_apart),
                                               SHAPE(coroutines_suspended),
                                               SHAPE(requests_short),
                                               SHAPE(requests_waiting),
