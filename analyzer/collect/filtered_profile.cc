@@ -62,7 +62,7 @@ void FilteredProfile::stream(StreamId number) {
 
 void FilteredProfile::begins(uint64_t tick) {
   first_ = std::min(first_, std::max(tick, plan_.from));
-  if (requests) request_stream_->lost(tick, tick, facts_.clock);
+  if (requests) request_stream_->ledger().lost(tick, tick, facts_.clock);
 }
 
 void FilteredProfile::on_thread(ThreadId tid) {
@@ -375,7 +375,7 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
 
 // The coroutine that ran during the gap is unknown; the thread is assumed to be the one before it.
 void FilteredProfile::gap(uint64_t from, uint64_t to) {
-  if (requests) request_stream_->lost(from, to, facts_.clock);
+  if (requests) request_stream_->ledger().lost(from, to, facts_.clock);
   const bool is_wanted = scope_.wanted();
   if (stream_->machine)
     report_time(*stream_->machine, from, to,

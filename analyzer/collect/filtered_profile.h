@@ -120,7 +120,7 @@ class FilteredProfile {
     if (requests) request_stream_->yielded(co, resumer);
   }
   void switched(const Coroutine& from, const Coroutine& to) {
-    if (requests) request_stream_->switched(from, to);
+    if (requests && request_stream_->turns) request_stream_->turns->switched(from, to);
   }
   void cuts(bool gap) {
     if (requests) request_stream_->cuts(gap);

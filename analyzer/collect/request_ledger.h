@@ -73,6 +73,9 @@ class RequestLedger {
   const RequestClock& now() const { return now_; }
   // Time passes; returns it in ns. What is missing since the last call is unknown.
   uint64_t pass(uint64_t from, uint64_t to, Time kind, const Clock& clock);
+  void lost(uint64_t from, uint64_t to, const Clock& clock) {
+    pass(from, to, Time::kUnknown, clock);
+  }
 
   // A request begins at `since`.
   RequestId begin(uint64_t address, const RequestClock& since);

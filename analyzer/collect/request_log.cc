@@ -65,7 +65,7 @@ void RequestStream::set_open(Entry& e, bool open) {
 }
 
 void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t address) {
-  if (!by_host()) return;
+  if (!rules_.by_host()) return;
   Entry& e = entry(co);
   const bool is_new = address != e.address || !ledger_.lives(e.life);
   e.address = address;
@@ -80,7 +80,7 @@ void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t ad
 void RequestStream::created(const Coroutine& by, Coroutine& co) {
   const Entry* creator = find(by);
   if (creator == nullptr) return;
-  const Owner of = by_host() ? Owner{creator->life, creator->phase} : owner(*creator);
+  const Owner of = rules_.by_host() ? Owner{creator->life, creator->phase} : owner(*creator);
   const uint64_t address = creator->address;  // The new entry may move the creator's.
   Entry& e = entry(co);
   e.created = true;
@@ -91,7 +91,7 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
 }
 
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
-  if (turns_) turns_->gone(co.id);  // It runs: no C function of it is interrupted.
+  if (turns) turns->gone(co.id);  // It runs: no C function of it is interrupted.
   if (co.top) begin_turn(co, false);
   const Entry* resumer = by && by->top ? find(*by) : nullptr;
   const Owner of = resumer ? owner(*resumer) : Owner{};
@@ -119,7 +119,7 @@ void RequestStream::resumed_by_host(Coroutine& co) {
 
 void RequestStream::gone(Coroutine& co, Gone how) {
   Entry* e = find(co);
-  if (turns_) turns_->gone(co.id);
+  if (turns) turns->gone(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
   if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
@@ -167,7 +167,7 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   const Entry& waiting = entries_[life.waiting];
   if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
-  if (!e.fresh || !e.is_own()) return false;
+  if (!e.fresh || !(e.created || e.resumed)) return false;
   if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
   return life.answered || std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
                                       [&](const RequestPhase& p) { return p.function == bottom; });
@@ -182,23 +182,24 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
     work_for(e, ledger_.begin(e.address, e.since));
   }
   const RequestRule r = rule(bottom);
+  const bool own = e.created || e.resumed;  // It is not the main coroutine.
   RequestLife& life = ledger_[e.life];
   if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
   if (r.main_chunk || !e.phase) e.phase = bottom;
   // A main chunk on the main coroutine that follows one in a coroutine of its own is a
   // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
-  life.answered |= r.main_chunk && !e.is_own() && life.entered;
-  life.entered |= r.main_chunk && e.is_own();
+  life.answered |= r.main_chunk && !own && life.entered;
+  life.entered |= r.main_chunk && own;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   phase_of(life.sums, e.phase);
-  if ((r.main_chunk && e.is_own()) || !life.main) life.main = id_of(e);
+  if ((r.main_chunk && own) || !life.main) life.main = id_of(e);
   if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
   e.fresh = false;
 }
 
 RequestId RequestStream::opened(Coroutine& co, bool begins) {
   begin_turn(co, !begins);
-  if (by_call()) call_opened(co, begins);
+  if (rules_.by_call()) call_opened(co, begins);
   Entry* e = find(co);
   if (e == nullptr) return kNoRequest;
   if (co.top == 1) outermost_opened(*e, placement_.function_of(co.frames[1].node), begins);
@@ -208,7 +209,7 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
 void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
   e.bottom = bottom;
   if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
-  if (by_host()) {
+  if (rules_.by_host()) {
     if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
   } else if (ledger_.lives(e.life)) {
     RequestLife& life = ledger_[e.life];
@@ -238,12 +239,12 @@ void RequestStream::call_opened(Coroutine& co, bool begins) {
 
 // A call ends at this depth.
 void RequestStream::closed(Coroutine& co, uint32_t depth) {
-  if (depth == 1) returns(co);
+  if (turns && depth == 1) turns->returns(ledger_.now(), co);
   Entry* e = find(co);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
   const bool ends =
-      by_host() ? depth == 1 && rule(e->bottom).phase == Phase::kLog : depth == e->depth;
+      rules_.by_host() ? depth == 1 && rule(e->bottom).phase == Phase::kLog : depth == e->depth;
   if (lives && ends && !ledger_.lives(e->outer)) {
     ledger_.end(e->life, ledger_.now(), false);
     work_for(*e, kNoRequest);
@@ -254,8 +255,8 @@ void RequestStream::closed(Coroutine& co, uint32_t depth) {
 }
 
 void RequestStream::cuts(bool gap) {
-  if (turns_) turns_->cut(ledger_.now());
-  if (gap && by_host())
+  if (turns) turns->cut(ledger_.now());
+  if (gap && rules_.by_host())
     ledger_.doubt_all();
   else
     ledger_.end_all();
@@ -267,7 +268,7 @@ RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Cl
   using Outside = Coroutine::Outside;
   if (co.top || co.outside == Outside::kCall) return ran_calls(co, from, to, clock);
   const bool idle = co.outside == Outside::kIdle;
-  if (from < to) returns(co);
+  if (turns && from < to) turns->returns(ledger_.now(), co);
   ledger_.pass(from, to, idle ? RequestLedger::Time::kIdle : RequestLedger::Time::kUnknown, clock);
   return kNoRequest;
 }
@@ -279,29 +280,18 @@ RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, co
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
   const Owner of = e ? owner(*e) : Owner{};
   if (of.life) ledger_.ran(of.life, of.phase, e->id, ns);
-  if (turns_) turns_->ran(of.life, of.phase, ns);
+  if (turns) turns->ran(of.life, of.phase, ns);
   return of.life;
-}
-
-void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
-  ledger_.pass(from, to, RequestLedger::Time::kUnknown, clock);
 }
 
 // -- Turns --
 
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {
-  if (turns_ == nullptr || turns_->is_open()) return;
+  if (turns == nullptr || turns->is_open()) return;
   const bool begun_before = reported && !co.resumed;
   const FunctionId entry =
       co.top ? placement_.function_of(co.frames[1].node) : kUnknownFunction;  // After a gap.
-  turns_->begin(ledger_.now(), entry, begun_before);
-}
-
-// No call of the coroutine runs any more; one of its resumers may.
-void RequestStream::returns(const Coroutine& from) {
-  using Outside = Coroutine::Outside;
-  if (turns_ && from.running && from.outside != Outside::kCall)
-    turns_->returns(ledger_.now(), from.outside == Outside::kIdle);
+  turns->begin(ledger_.now(), entry, begun_before);
 }
 
 // -- Waits --
@@ -347,7 +337,7 @@ void RequestStream::wake(Entry& e) {
 
 // Only a coroutine that yields to the host waits: any other one is a generator of its resumer.
 void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
-  returns(co);
+  if (turns) turns->returns(ledger_.now(), co);
   Entry* e = find(co);
   if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
   if (ledger_[e->life].doubtful) return;
@@ -387,7 +377,7 @@ RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
   if (fresh && steps_) it->second.ledger().record_steps(steps_.get(), number);
-  if (fresh && turns_) it->second.follow(turns_->stream(number));
+  if (fresh && turns_) it->second.turns = &turns_->stream(number);
   return it->second;
 }
 

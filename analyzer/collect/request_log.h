@@ -60,9 +60,6 @@ class RequestStream {
   RequestId opened(Coroutine& co, bool begins);
   void closed(Coroutine& co, uint32_t depth);
   void yielded(Coroutine& co, const Coroutine* resumer);
-  void switched(const Coroutine& from, const Coroutine& to) {
-    if (turns_) turns_->switched(from, to);
-  }
   void resumed(Coroutine& co);
   void gone(Coroutine& co, Gone how);
   void cuts(bool gap);
@@ -70,12 +67,11 @@ class RequestStream {
   RequestId ran(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
   // The same if calls were open all the time.
   RequestId ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
-  void lost(uint64_t from, uint64_t to, const Clock& clock);
   // A call of the coroutine runs now; reported: in a stack report.
   void begin_turn(const Coroutine& co, bool reported);
 
   RequestLedger& ledger() { return ledger_; }
-  void follow(TurnStream& turns) { turns_ = &turns; }
+  TurnStream* turns = nullptr;  // Those of the stream, if they are collected.
 
  private:
   using EntryId = RequestCoroutineId;
@@ -96,8 +92,6 @@ class RequestStream {
     FunctionId phase, outer_phase;  // The outermost call of its request's coroutine.
     FunctionId bottom;              // Its outermost call.
     uint32_t depth = 0;             // Of the call that is a request (--request-by).
-
-    bool is_own() const { return created || resumed; }
   };
   // Who has the time of a coroutine.
   struct Owner {
@@ -112,8 +106,6 @@ class RequestStream {
   // How an open call is known: its beginning was seen, the VM reported it, or it was open before.
   enum class Seen { kBegins, kReported, kOpen };
 
-  bool by_host() const { return rules_.by_host(); }
-  bool by_call() const { return rules_.by_call(); }
   EntryId id_of(const Entry& e) const {
     return EntryId(static_cast<uint32_t>(&e - entries_.data()));
   }
@@ -131,12 +123,10 @@ class RequestStream {
   RequestState state_of(const RequestLife& life, EntryId& from);
   void wait(EntryId id, FunctionId function);
   void wake(Entry& e);
-  void returns(const Coroutine& from);
 
   const Placement& placement_;
   RequestRules& rules_;
   RequestLedger ledger_;
-  TurnStream* turns_ = nullptr;
   std::vector<Entry> entries_{1};
   std::vector<EntryId> free_;
   // By coroutine: for which request it worked when a gap began.

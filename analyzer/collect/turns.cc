@@ -74,7 +74,13 @@ void TurnStream::ran(RequestId request, FunctionId phase, uint64_t ns) {
   if (request && ns) owner(request, phase).ns += ns;
 }
 
-void TurnStream::returns(const RequestClock& at, bool known) {
+void TurnStream::returns(const RequestClock& at, const Coroutine& from) {
+  using Outside = Coroutine::Outside;
+  if (from.running && from.outside != Outside::kCall) stop(at, from.outside == Outside::kIdle);
+}
+
+// No call runs any more; known: the host does.
+void TurnStream::stop(const RequestClock& at, bool known) {
   if (!open_ || (known && !interrupted_.empty())) return;
   turn_.unfinished = !known;
   end(at);
@@ -97,7 +103,7 @@ void TurnStream::gone(CoroutineId coroutine) {
 
 void TurnStream::cut(const RequestClock& at) {
   interrupted_.clear();
-  returns(at, false);
+  stop(at, false);
 }
 
 // Whether others ran during a turn while this owner lived.

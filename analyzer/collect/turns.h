@@ -62,8 +62,8 @@ class TurnStream {
   void begin(const RequestClock& at, FunctionId entry, bool begun_before);
   // A call ran for `ns`, for this request if it is one.
   void ran(RequestId request, FunctionId phase, uint64_t ns);
-  // No call runs any more; known: the host does.
-  void returns(const RequestClock& at, bool known);
+  // No call of the coroutine, which is current, runs any more; one of its resumers may.
+  void returns(const RequestClock& at, const Coroutine& from);
   // Control passes between coroutines within a C function of `from`, or back to it.
   void switched(const Coroutine& from, const Coroutine& to);
   void gone(CoroutineId coroutine);
@@ -88,6 +88,7 @@ class TurnStream {
   void enter_lives(const BusyTime& turn);
   void leave_lives(const BusyTime& turn);
   void name_owner();
+  void stop(const RequestClock& at, bool known);
   void end(const RequestClock& at);
 
   TurnLog& log_;

@@ -45,6 +45,7 @@ class Model {
     if (e.what == Do::kFrame) frames_due_--;
     if (e.what == Do::kStack) frames_due_ = e.more;
     // That a coroutine is collected shows only later that nothing runs any more.
+    if (e.what == Do::kCollect) std::erase(aside_, static_cast<int>(e.arg));
     if (frames_due_ || e.what == Do::kCollect) return;
     settle_turn();
     if (e.what == Do::kFrame) pass(e.tick);
@@ -287,7 +288,6 @@ void Model::step(const Event& e) {
       end_wait(co(arg), false);
       result_.abandoned += close_all(arg, true);
       coroutines_.erase(arg);
-      std::erase(aside_, arg);
       break;
     case Do::kBlock:
     case Do::kSwitch:
