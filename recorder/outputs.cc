@@ -93,6 +93,8 @@ std::string Outputs::note() const {
     text += note_line("attached", shell_line(options_.pids));
     text += note_line("children", options_.children ? "1" : "0");
     text += note_line("via", options_.via);
+  } else if (options_.inside) {
+    text += note_line("inside", "1");
   } else {
     text += note_line("command", shell_line(options_.command));
     if (options_.via == "bpf") text += note_line("via", options_.via);
