@@ -3,8 +3,9 @@
 // users. The work is done by luaJIT_trace_*() of the LuaJIT that loads this module
 // (luajit-usdt/src/luatrace.h), and by luatrace-record and luatrace-analyze, which these start.
 //
-// Invariants: none of its functions is ever an event. Wrong types and names are Lua errors; whatever
-// else fails is nil and a message. No object here has a destructor: Lua's errors may pass it.
+// Invariants: none of its functions is ever an event. Wrong types and names are Lua errors;
+// whatever else fails is nil and a message. No object here has a destructor: Lua's errors may pass
+// it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -219,8 +220,7 @@ void push_hidden(lua_State* lua, lua_CFunction function) {
 }
 
 void add_section(lua_State* lua) {
-  if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0)
-    lua_error(lua);
+  if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
   for (const lua_CFunction f : {section_start, section_stop, section_function, rethrow})
     push_hidden(lua, f);
   lua_getglobal(lua, "pcall");

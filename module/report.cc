@@ -59,7 +59,8 @@ void ReportRequest::choose_view(const char* by) {
     arguments_.add("--group-by");
     arguments_.add(by);
   }
-  if (sort_ == nullptr && view->sort != nullptr) std::snprintf(field_, sizeof field_, "%s", view->sort);
+  if (sort_ == nullptr && view->sort != nullptr)
+    std::snprintf(field_, sizeof field_, "%s", view->sort);
 }
 
 // The field of sort_ in the first row: by its name, or by its name in ns. False: there is none.

@@ -36,6 +36,7 @@
 
 #define START_MS	10000	/* Until the recorder answers; it opens its file first. */
 #define STOP_MS		30000	/* Until it has written everything. */
+#define ANSWER		4200	/* Longest answer, or line that the recorder prints. */
 #define MAXARGS		256	/* Of a program. */
 #define TEMPORARY_SIZE	"1G"	/* Limit of a file without a name. */
 
@@ -243,7 +244,7 @@ static const char *api_connect(const char *file, char **options, int trace)
 /* The recorder's first answer: settings, and at its end a line that is empty. */
 static const char *take_settings(void)
 {
-  char answer[4096], *p = answer+1;
+  char answer[ANSWER], *p = answer+1;
   int n = api_receive(answer, sizeof(answer), START_MS);
   if (n < 0) return api_fail("luatrace-record does not answer", "");
   if (n == 0) return recorders_reason("luatrace-record has ended");
@@ -362,7 +363,7 @@ static void switch_off(lua_State *L)
 
 static const char *api_stop(lua_State *L)
 {
-  char answer[16];
+  char answer[ANSWER];
   const char *why = NULL;
   int n = 0, sent;
   switch_off(L);
@@ -460,7 +461,7 @@ void *luaJIT_trace_hidden(void)
 /* Have the recorder write what has happened so far. */
 static const char *api_flush(void)
 {
-  char answer[16];
+  char answer[ANSWER];
   if (!api_request('F')) return recorders_reason("luatrace-record has ended unexpectedly");
   if (api_receive(answer, sizeof(answer), STOP_MS) > 1 && answer[1] == 'F') return NULL;
   return recorders_reason("luatrace-record does not answer");
@@ -509,15 +510,35 @@ static const char *api_report(char **options, int fd)
   return why;
 }
 
+/* While a report is made this VM has no ring: that time is not the program's. Returns 0 if it
+** has none anyway, or cannot switch here. */
+static int close_ring(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  if (!(lt->on & LTON_RING)) return 0;
+  lt->stop |= LTSTOP_OFF;
+  lj_ltswitch_now(L, NULL);
+  if (!(lt->on & LTON_RING)) return 1;
+  lt->stop &= ~(uint32_t)LTSTOP_OFF;
+  return 0;
+}
+
+static void reopen_ring(lua_State *L)
+{
+  L2LT(L)->refused = 0;
+  lj_ltswitch_now(L, NULL);
+}
+
 const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd)
 {
   const char *why;
-  int err = errno;
+  int err = errno, closed;
   char **args;
-  UNUSED(L);
   if (!api_enter()) return BUSY;
   args = copy_options(options);
+  closed = close_ring(L);
   why = args ? api_report(args, fd) : api_fail("not enough memory", "");
+  if (closed) reopen_ring(L);
   free(args);
   errno = err;
   return api_leave(why);

@@ -23,8 +23,8 @@ class InsideBackend : public CommandBackend {
  public:
   // open: see CommandFile. written: waits until that time for the files. Forks: create it before
   // any thread; throws std::runtime_error.
-  InsideBackend(const Options& options, BackendHost& host,
-                std::function<std::string(pid_t)> open, std::function<bool(uint64_t)> written);
+  InsideBackend(const Options& options, BackendHost& host, std::function<std::string(pid_t)> open,
+                std::function<bool(uint64_t)> written);
   ~InsideBackend() override;
 
   Attached begin() override;
@@ -45,8 +45,8 @@ class InsideBackend : public CommandBackend {
   BackendHost& host_;
   std::function<std::string(pid_t)> open_;
   std::function<bool(uint64_t)> written_;
-  pid_t pid_;        // the process
-  int pidfd_ = -1;   // if the kernel supports it
+  pid_t pid_;       // the process
+  int pidfd_ = -1;  // if the kernel supports it
   bool connected_ = true, ended_ = false, asked_to_stop_ = false;
 };
 
