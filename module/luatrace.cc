@@ -16,23 +16,11 @@
 #include <cstring>
 
 #include "lua.hpp"
-#include "luatrace.h"
 #include "module/arguments.h"
 #include "module/json_reader.h"
 #include "module/report.h"
 #include "module/sections.h"
-
-// A LuaJIT without tracepoints does not have them.
-#pragma weak luaJIT_trace_start
-#pragma weak luaJIT_trace_stop
-#pragma weak luaJIT_trace_pause
-#pragma weak luaJIT_trace_resume
-#pragma weak luaJIT_trace_reset
-#pragma weak luaJIT_trace_status
-#pragma weak luaJIT_trace_messages
-#pragma weak luaJIT_trace_report
-#pragma weak luaJIT_trace_coroutine
-#pragma weak luaJIT_trace_hidden
+#include "module/vm.h"
 
 namespace luatrace::module {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "luatrace.h"
+#include "module/vm.h"
 
 namespace luatrace::module {
 namespace {

@@ -305,22 +305,34 @@ static const char *api_start(lua_State *L, const char *file, char **options)
 /* Does the control structure still have the settings of our recorder? */
 static int is_ours_to_switch(void)
 {
-  return rec.pid == (int32_t)getpid() && luajit_usdt_control.socket[0] &&
-	 !luajit_usdt_control.owner;
+  return rec.pid == (int32_t)getpid() && !luajit_usdt_control.owner;
 }
 
 /* Reason why no recording can be started, or NULL. */
 static const char *api_already(void)
 {
-  if (luajit_usdt_control.ring == 0 && rec.pid != (int32_t)getpid()) return NULL;
   if (rec.pid == (int32_t)getpid()) return api_fail("the recording has been started already", "");
-  if (rec.pid) return api_fail("this process is recorded by the one that has forked it", "");
+  if (luajit_usdt_control.ring == 0) return NULL;
   return api_fail("this process is being recorded by luatrace-record", "");
 }
 
 static int is_open(void)
 {
   return rec.pid == (int32_t)getpid();
+}
+
+/* In a forked child: end its part in the recording of its parent. */
+static void leave_parents(lua_State *L)
+{
+  LTControl *c = &luajit_usdt_control;
+  if (rec.pid == 0 || rec.pid == (int32_t)getpid()) return;
+  if (!c->owner) {
+    __atomic_store_n(&c->ring, 0, __ATOMIC_RELEASE);
+    c->socket[0] = '\0';
+    lj_ltrace_poll(L);
+  }
+  api_disconnect();
+  close_ours(&rec.trace);
 }
 
 /* The arguments for reset(): kept only if the start succeeds. */
@@ -347,10 +359,8 @@ const char *luaJIT_trace_start(lua_State *L, const char *file, const char *const
   const char *why;
   int err = errno;
   if (!api_enter()) return BUSY;
-  if ((why = api_already()) == NULL) {
-    if (rec.pid) api_disconnect();  /* The parent's. */
-    why = start_with(L, file, options);
-  }
+  leave_parents(L);
+  if ((why = api_already()) == NULL) why = start_with(L, file, options);
   errno = err;
   return api_leave(why);
 }
@@ -408,7 +418,8 @@ static const char *pause_rings(lua_State *L)
 static const char *resume_rings(lua_State *L)
 {
   if (luajit_usdt_control.ring) return api_fail("the recording is not paused", "");
-  if (!is_ours_to_switch()) return api_fail("another recorder has recorded this process meanwhile", "");
+  if (!is_ours_to_switch() || !luajit_usdt_control.socket[0])
+    return api_fail("another recorder has recorded this process meanwhile", "");
   rec.token = switch_on();
   lj_ltrace_poll(L);
   return NULL;

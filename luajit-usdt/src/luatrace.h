@@ -28,7 +28,7 @@ extern "C" {
 ** its end. file: the name of the trace: %p is replaced by the process id (each process then has
 ** a file of its own), %s by something unique. NULL: a temporary file without a name, for reports,
 ** up to 1 GB. options: those of luatrace-record, ended by NULL, for example
-** { "--include", "app/" "*", "--c-functions", "all", NULL }; or NULL. */
+** { "--include", "app.*", "--c-functions", "all", NULL }; or NULL. */
 LUA_API const char *luaJIT_trace_start(lua_State *L, const char *file,
 				       const char *const *options);
 /* End the recording. Calls that are open are cut here. Returns when the file is complete. */

@@ -30,7 +30,11 @@ local pid = C.fork()
 if pid == 0 then
   count(10)
   local ok, why = trace.stop()
-  C._exit(ok == nil and why:find("no recording", 1, true) and 7 or 1)
+  local good = ok == nil and why:find("no recording", 1, true)
+  good = good and trace.start() -- leaves its parent's
+  count(20)
+  good = good and check.row(assert(trace.report()), "work").calls == 20 and trace.stop()
+  C._exit(good and 7 or 1)
 end
 local status = ffi.new("int[1]")
 check.equal("waited", C.waitpid(pid, status, 0), pid)
