@@ -12,11 +12,16 @@ local C = ffi.C
 local function work() end
 local function count(n) for _ = 1, n do work() end end
 
--- wait() finds nobody, though a child that is ignored would vanish.
+-- wait() finds nobody; nor if it ignores its children, which then vanish.
+assert(trace.start())
+check.equal("children", C.waitpid(-1, nil, 1), -1)
+assert(trace.report())
+assert(trace.stop())
+check.equal("children after the stop", C.waitpid(-1, nil, 1), -1)
 C.signal(17, ffi.cast("handler", 1)) -- SIGCHLD, SIG_IGN
 assert(trace.start())
 count(3)
-check.equal("children", C.waitpid(-1, nil, 1), -1)
+check.equal("children of one that ignores them", C.waitpid(-1, nil, 1), -1)
 check.equal("report", check.row(assert(trace.report()), "work").calls, 3)
 check.equal("children after a report", C.waitpid(-1, nil, 1), -1)
 C.signal(17, ffi.cast("handler", 0))
