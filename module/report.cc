@@ -38,7 +38,12 @@ ReportRequest::ReportRequest(lua_State* lua) : lua_(lua), arguments_(lua, 1, "re
   if (lua_State* const co = lua_tothread(lua, -1)) {
     lua_pop(lua, 1);
     arguments_.add("--coroutine");
-    arguments_.add(lua_pushfstring(lua, "%d", static_cast<int>(luaJIT_trace_coroutine(co))));
+    unsigned long long vm = 0;
+    char text[48];
+    const unsigned int number = luaJIT_trace_coroutine(co, &vm);
+    std::snprintf(text, sizeof text, "@%llx:%u", vm, number);
+    lua_pushstring(lua, text);
+    arguments_.add(lua_tostring(lua, -1));
   } else if (!lua_isnil(lua, -1)) {
     luaL_error(lua, "report: coroutine must be a coroutine, not a %s", luaL_typename(lua, -1));
   }

@@ -457,8 +457,9 @@ const char *luaJIT_trace_messages(void)
   return messages;
 }
 
-unsigned int luaJIT_trace_coroutine(lua_State *L)
+unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm)
 {
+  *vm = (unsigned long long)(uintptr_t)G(L);
   return lt_coid(L2LT(L), L);
 }
 

@@ -51,8 +51,9 @@ LUA_API const char *luaJIT_trace_messages(void);
 ** Everything that happened before this call is in it. Blocks until it is complete. */
 LUA_API const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd);
 
-/* The number of the coroutine L in reports: `--coroutine N`. */
-LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L);
+/* What reports call the coroutine L: its number, and the address of its Lua VM, as in
+** `--coroutine @ADDRESS:NUMBER`. */
+LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm);
 /* A C function whose first upvalue is this light userdata has no events, nor has a Lua function
 ** whose chunk name is LUATRACE_HIDDEN. */
 LUA_API void *luaJIT_trace_hidden(void);

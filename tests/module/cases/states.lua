@@ -29,6 +29,15 @@ run(before, "for i = 1, 5 do early() end")
 local rows = trace.report()
 check.equal("a VM from before", check.row(rows, "early").calls, 5)
 check.equal("a VM from after", check.row(rows, "late").calls, 3)
+-- Each VM numbers its coroutines from 1: those of others are not in the profile of one.
+run(before, "coroutine.wrap(function() early() end)()")
+run(after, [[
+local trace, check = require "luatrace", require "check"
+local co = coroutine.create(function() late() end)
+coroutine.resume(co)
+local rows = trace.report { coroutine = co }
+check.equal("calls in the coroutine", check.row(rows, "late").calls, 1)
+check.no_row(rows, "early")]])
 run(after, [[
 local trace = require "luatrace"
 assert(trace.is_running() and not trace.start())
@@ -38,6 +47,6 @@ check.equal("running", trace.is_running(), false)
 run(before, "early()")
 ffi.C.lua_close(after)
 rows = trace.report()
-check.equal("calls until the stop", check.row(rows, "late").calls, 4)
-check.equal("calls after it", check.row(rows, "early").calls, 5)
+check.equal("calls until the stop", check.row(rows, "late").calls, 5)
+check.equal("calls after it", check.row(rows, "early").calls, 6)
 ffi.C.lua_close(before)
