@@ -41,7 +41,6 @@
 /* Need _GNU_SOURCE. */
 extern int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 extern char *secure_getenv(const char *name);
-extern char **environ;
 
 #define STACK		65536u		/* Of each of the two processes. */
 #define MAXFD		65536		/* Old kernels: descriptors above stay open. */
@@ -86,7 +85,7 @@ static int run_program(void *arg)
   if (!s->wait) setsid();  /* The terminal's signals are for the program. */
   take_descriptors(s->fd);
   default_signals();
-  execve(s->path, s->argv, environ);
+  execv(s->path, s->argv);  /* To name `environ` would make luajit export it. */
   s->error = errno;
   _exit(127);
   return 0;
