@@ -42,6 +42,8 @@ constexpr OptionSpec kOptions[] = {
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (uprobe links, Linux 6.6), each (perf events), or auto", nullptr, "auto multi each"},
 
+    {kOther, "inside", 0, nullptr, false, false, "record the process that has the other end of standard input, a socket",
+     "What luatrace.start() of the Lua module and luaJIT_trace_start() run; see inside.md in the documentation."},
     {kOther, "verbose", 'v', nullptr, false, false, "print more messages", nullptr},
     {kOther, "quiet", 'q', nullptr, false, false, "print only errors and what is missing", nullptr},
     {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},

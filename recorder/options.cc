@@ -84,7 +84,9 @@ void check(const Options& o) {
     const std::string misplaced = explain_misplaced(o.command);
     throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
   }
-  if (o.command.empty() && !o.attach())
+  if (o.inside && (!o.command.empty() || o.attach() || o.via == "bpf" || o.output == "-"))
+    throw UsageError("--inside excludes a command, -p, --via bpf and -o -");
+  if (o.command.empty() && !o.attach() && !o.inside)
     throw UsageError("missing command after the options (or -p PID)");
   if (!o.command.empty() && o.attach())
     throw UsageError("a command and -p exclude each other: unexpected '" + o.command[0] + "'");
@@ -118,6 +120,7 @@ Options read(const CommandLine& given) {
   o.c_functions = given.last("c-functions").value_or("");
   o.block = given.has("block");
   o.pids = given.list("pid");
+  o.inside = given.has("inside");
   o.children = given.has("children");
   o.via = given.last("via").value_or(o.via);
   o.seccomp = given.last("seccomp").value_or(o.seccomp);

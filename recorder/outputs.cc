@@ -88,6 +88,8 @@ std::string Outputs::note() const {
     text += note_line("attached", shell_line(options_.pids));
     text += note_line("children", options_.children ? "1" : "0");
     text += note_line("via", options_.via);
+  } else if (options_.inside) {
+    text += note_line("inside", "1");
   } else {
     text += note_line("command", shell_line(options_.command));
     if (options_.via == "bpf") text += note_line("via", options_.via);
@@ -113,9 +115,9 @@ WriteQueue& Outputs::queue() {
 }
 
 std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& name) {
-  auto output = std::make_shared<Output>(queue(), std::move(opened), name, clock_,
-                                         options_.max_size, options_.compression,
-                                         options_.output != "-");
+  auto output =
+      std::make_shared<Output>(queue(), std::move(opened), name, clock_, options_.max_size,
+                               options_.compression, options_.output != "-");
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;

@@ -15,6 +15,7 @@
 #include "recorder/bpf/backend.h"
 #include "recorder/command/backend.h"
 #include "recorder/direct/backend.h"
+#include "recorder/inside/backend.h"
 #include "recorder/options.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
@@ -88,8 +89,21 @@ void Session::make_command_backend() {
   backend_ = std::move(command);
 }
 
+void Session::make_inside_backend() {
+  const auto open = [this](pid_t pid) {
+    return !options_.file_per_process() || outputs_.open(pid) ? "" : outputs_.error();
+  };
+  const auto written = [this](uint64_t until_ns) {
+    return outputs_.queue().wait_until_written(until_ns);
+  };
+  backend_ = std::make_unique<InsideBackend>(options_, processes_, open, written);
+  signal_source_ = std::make_unique<Signals>();
+  options_.via = "direct";
+}
+
 // Everything that forks comes before the first thread, that of the signals.
 void Session::make_backend() {
+  if (options_.inside) return make_inside_backend();
   if (!options_.attach()) return make_command_backend();
   if (options_.via != "bpf") backend_ = make_direct_backend(options_, processes_);
   signal_source_ = std::make_unique<Signals>();
@@ -127,6 +141,7 @@ int Session::run() {
 
 int Session::exit_status() const {
   if (outputs_.failed()) return 125;
+  if (options_.inside) return 0;
   const Refusal refusal = attacher_.refusal();
   return options_.attach() ? static_cast<int>(refusal) : shell_status(backend_->wait_status());
 }
@@ -237,6 +252,7 @@ bool Session::is_broken() {
 // Looks for new processes, checks the attached ones, and prints messages.
 void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
+  if (backend_->asked_to_stop()) return request_stop(LTQ_DURATION);
   const uint64_t now = monotonic_ns();
   attacher_.follow_new_processes();
   if (now < poll_due_ns_) return;
@@ -359,6 +375,7 @@ int Session::leave_now() {
 
 // A thread that is blocked by the disk cannot be waited for: then this process ends without it.
 int Session::leave(int status) {
+  backend_->on_exit(status);
   if (outputs_.queue_idle()) return status;
   processes_.end_drainer();
   backend_.reset();

@@ -40,6 +40,7 @@ class Session {
   int start();
   void make_backend();
   void make_command_backend();
+  void make_inside_backend();
   bool switch_to_bpf();
   int exit_status() const;
 

@@ -44,7 +44,7 @@ struct RequestLife {
   RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
-  RequestStepsId steps;  // In RequestStepLog.
+  RequestStepsId steps;   // In RequestStepLog.
   bool entered = false;   // A block ran in a coroutine of its own, ...
   bool answered = false;  // ... and then one without, which is of a later phase.
   bool lives = true;

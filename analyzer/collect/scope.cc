@@ -25,6 +25,7 @@ void Scope::stream(StreamId number) {
   const auto& vms = options_.vms;
   stream_->vm_wanted = vms.empty() || std::find(vms.begin(), vms.end(), number) != vms.end();
   auto info = facts_.streams.find(number);
+  if (info != facts_.streams.end()) stream_->address = info->second.state_addr;
   if (info != facts_.streams.end())
     stream_->tid = ThreadId(static_cast<uint32_t>(info->second.tid));
   stream_->thread_wanted = is_thread_wanted(stream_->tid);
@@ -47,6 +48,7 @@ bool Scope::wanted(const Coroutine& co) const {
   bool any = false;
   for (size_t i = 0; i < filters.size(); i++) {
     if (filters[i].id != co.id || (filters[i].vm && filters[i].vm != number())) continue;
+    if (filters[i].address != 0 && filters[i].address != stream_->address) continue;
     matched_[i] = true;
     any = true;
   }

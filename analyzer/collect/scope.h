@@ -39,6 +39,7 @@ class Scope {
   struct Stream {
     StreamId number;
     ThreadId tid;
+    uint64_t address = 0;  // Of the Lua VM.
     bool vm_wanted = true, thread_wanted = true;
   };
   bool is_thread_wanted(ThreadId tid) const;

@@ -2,6 +2,7 @@
 #include "analyzer/filter/filter.h"
 
 #include <charconv>
+#include <cstdio>
 #include <ctime>
 #include <set>
 #include <utility>
@@ -110,6 +111,15 @@ class ChoiceWords {
 
 }  // namespace
 
+std::string coroutine_text(const CoroutineFilter& filter) {
+  const std::string id = std::to_string(filter.id);
+  if (filter.vm) return std::to_string(filter.vm) + ':' + id;
+  if (filter.address == 0) return id;
+  char address[20];
+  std::snprintf(address, sizeof address, "@%llx:", static_cast<unsigned long long>(filter.address));
+  return address + id;
+}
+
 FilterSignature signature_of(const FilterOptions& f) {
   ChoiceWords words;
   auto same = [](const std::string& text) { return text; };
@@ -124,9 +134,7 @@ FilterSignature signature_of(const FilterOptions& f) {
   if (f.min_ns) words.add("-t " + time_text(f.min_ns));
   if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));
   words.add("--thread", f.threads, number);
-  words.add("--coroutine", f.coroutines, [&](const CoroutineFilter& c) {
-    return (c.vm ? number(c.vm) + ':' : "") + number(c.id);
-  });
+  words.add("--coroutine", f.coroutines, coroutine_text);
   words.add("--vm", f.vms, number);
   if (f.mode == CoroutineMode::kSeparate) words.add("--coroutines=separate");
   if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");

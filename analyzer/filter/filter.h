@@ -26,7 +26,11 @@ struct TimePoint {
 struct CoroutineFilter {
   StreamId vm;  // kNoStream: any.
   CoroutineId id;
+  uint64_t address = 0;  // Of the Lua VM in its process, all of its recordings; 0: any.
 };
+
+// "2", "1:2" or "@7f0012345678:2", as the option has it.
+std::string coroutine_text(const CoroutineFilter& filter);
 
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 // Up to kPhase a node above the calls for each group, from kFile on groups instead of functions.

@@ -86,7 +86,8 @@ constexpr OptionSpec kOptions[] = {
     {kFilters, "kind", 0, "KIND", false, true, "hide all functions but those of this kind: lua, c or builtin", nullptr,
      "lua c builtin"},
     {kFilters, "thread", 0, "TID", false, true, "only what ran on the thread TID", nullptr},
-    {kFilters, "coroutine", 0, "ID", false, true, "only what ran in the coroutine ID (or VM:ID)", nullptr},
+    {kFilters, "coroutine", 0, "ID", false, true, "only what ran in the coroutine ID (or VM:ID)",
+     "VM is a number that --info lists, or @ADDRESS: the Lua VM at that address, in all of its recordings (--dump=calls: state=)."},
     {kFilters, "vm", 0, "N", false, true, "only the Lua VM N; --info lists the numbers", nullptr,
      nullptr, Complete::kNothing, false, false, "state"},
 

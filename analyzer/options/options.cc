@@ -2,6 +2,7 @@
 #include "analyzer/options/options.h"
 
 #include <unistd.h>
+#include <charconv>
 
 #include <algorithm>
 #include <cstdlib>
@@ -109,16 +110,30 @@ ViewOptions read_views(const Given& given) {
   return v;
 }
 
+// "@7f0012345678": of a Lua VM.
+uint64_t parse_address(const std::string& text) {
+  uint64_t address = 0;
+  const auto [end, error] =
+      std::from_chars(text.data() + 1, text.data() + text.size(), address, 16);
+  if (error != std::errc() || end != text.data() + text.size() || address == 0)
+    throw UsageError("--coroutine: '" + text +
+                     "' is not the address of a Lua VM (@ and hexadecimal digits)");
+  return address;
+}
+
 CoroutineFilter parse_coroutine(const std::string& text) {
   const size_t colon = text.find(':');
+  if (text.starts_with('@') && colon != text.npos)
+    return {kNoStream, CoroutineId(Given::number<uint32_t>("coroutine", text.substr(colon + 1))),
+            parse_address(text.substr(0, colon))};
   if (colon == text.npos)
-    return {kNoStream, CoroutineId(Given::number<uint32_t>("coroutine", text))};
+    return {kNoStream, CoroutineId(Given::number<uint32_t>("coroutine", text)), 0};
   const StreamId vm(Given::number<uint32_t>("coroutine", text.substr(0, colon)));
   if (vm == kNoStream)
     throw UsageError("--coroutine: '" + text +
                      "': Lua VMs are numbered from 1 (--info lists them); for a coroutine of any "
                      "Lua VM, give its number alone");
-  return {vm, CoroutineId(Given::number<uint32_t>("coroutine", text.substr(colon + 1)))};
+  return {vm, CoroutineId(Given::number<uint32_t>("coroutine", text.substr(colon + 1))), 0};
 }
 
 // Refuses a range that ends before it begins, which is a mistake. If the points can be compared

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/output/json.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
+#include "analyzer/report/native_times.h"
 #include "base/escape.h"
 
 namespace luatrace::analyze {
@@ -86,8 +88,10 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.end();
 }
 
-// `corrected`: times without the cost of recording, or null.
-void write_function(std::ostream& out, const ReportFunction& f, const Corrected* corrected) {
+// c_ns: time in C functions that it called. `corrected`: times without the cost of recording, or
+// null.
+void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
+                    const Corrected* corrected) {
   Object o(out, " ");
   o.text("chunk", f.chunk);
   o.number("line", f.line);
@@ -106,6 +110,8 @@ void write_function(std::ostream& out, const ReportFunction& f, const Corrected*
     o.number("self_corrected_ns", corrected->self_ns);
     o.boolean("rough", corrected->rough);
   }
+  o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
+  o.number("c_ns", c_ns);
   o.number("min_ns", f.min_ns);
   o.number("max_ns", f.max_ns);
   o.number("avg_ns", f.average_ns());
@@ -116,12 +122,13 @@ void write_function(std::ostream& out, const ReportFunction& f, const Corrected*
 void write_functions(std::ostream& out, const Report& r, bool corrected) {
   Compensation c;
   if (corrected) c = compensate(r);
+  const std::vector<uint64_t> native = native_times(r);
   out << '[';
   bool first = true;
   for (uint32_t i : by_name(r.functions, kReportFirst)) {
     out << (first ? "" : ",") << "\n  ";
     first = false;
-    write_function(out, r.functions[i], corrected ? &c.functions[i] : nullptr);
+    write_function(out, r.functions[i], native[i], corrected ? &c.functions[i] : nullptr);
   }
   out << ']';
 }

@@ -129,10 +129,8 @@ void UnmatchedFilters::kinds(std::vector<std::string>& out) const {
 
 void UnmatchedFilters::coroutines(std::vector<std::string>& out) const {
   for (size_t i = 0; i < coroutines_.size(); i++) {
-    const CoroutineFilter& c = options_.coroutines[i];
     if (!coroutines_[i])
-      out.push_back("--coroutine " + (c.vm ? std::to_string(c.vm) + ':' : std::string()) +
-                    std::to_string(c.id) +
+      out.push_back("--coroutine " + coroutine_text(options_.coroutines[i]) +
                     ": nothing ran in such a coroutine; --coroutines lists all");
   }
 }

@@ -32,6 +32,7 @@
 #include "lj_vm.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
+#include "luatrace.h"
 
 #define FD_FLOOR	56	/* Lowest number for our descriptors. A higher one would
 				** make the kernel enlarge the descriptor table: 14 ms if
@@ -145,31 +146,60 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
   N_PART(NOTEDEF3, "  .4byte 0\n64:\n  .balign 4\n");
 }
 
-static void env_string(const char *name, char *to, size_t size)
+/* -- Settings -------------------------------------------------------------- */
+
+static const char *const settings[] = {
+  LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS, LT_ENV_RING, LT_ENV_BLOCK
+};
+
+static void set_string(char *to, size_t size, const char *value)
 {
-  const char *s = secure_getenv(name);
-  if (s && strlen(s) < size) strcpy(to, s);
+  if (strlen(value) < size) strcpy(to, value);
+}
+
+static uint32_t cfuncs_class(const char *value)
+{
+  static const char *const names[] = { "none", "user", "default", "all" };
+  uint32_t i;
+  for (i = 0; i < 4; i++)
+    if (!strcmp(value, names[i])) return i;
+  return !strcmp(value, "ffi") ? LTC_DEFAULT|LTC_FFI : luajit_usdt_control.cfuncs;
+}
+
+/* One of the recorder's settings, by the name of its environment variable. */
+void lj_ltctl_set(const char *name, const char *value)
+{
+  LTControl *c = &luajit_usdt_control;
+  if (!strcmp(name, LT_ENV_SOCKET)) set_string(c->socket, sizeof(c->socket), value);
+  if (!strcmp(name, LT_ENV_INCLUDE)) set_string(c->include, sizeof(c->include), value);
+  if (!strcmp(name, LT_ENV_EXCLUDE)) set_string(c->exclude, sizeof(c->exclude), value);
+  if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value);
+  if (!strcmp(name, LT_ENV_RING)) c->ring_size = strtoull(value, NULL, 0);
+  if (!strcmp(name, LT_ENV_BLOCK)) c->ring_block = *value == '1';
 }
 
 /* Read the recorder's settings from the environment, once per process. */
 void lj_ltctl_env(void)
 {
   LTControl *c = &luajit_usdt_control;
-  const char *s;
+  size_t i;
   if (__atomic_exchange_n(&c->envdone, 1, __ATOMIC_ACQ_REL)) return;
-  env_string(LT_ENV_SOCKET, c->socket, sizeof(c->socket));
-  env_string(LT_ENV_INCLUDE, c->include, sizeof(c->include));
-  env_string(LT_ENV_EXCLUDE, c->exclude, sizeof(c->exclude));
-  if ((s = secure_getenv(LT_ENV_CFUNCS))) {
-    static const char *const names[] = { "none", "user", "default", "all" };
-    uint32_t i;
-    for (i = 0; i < 4; i++)
-      if (!strcmp(s, names[i])) c->cfuncs = i;
-    if (!strcmp(s, "ffi")) c->cfuncs = LTC_DEFAULT|LTC_FFI;
+  for (i = 0; i < sizeof(settings)/sizeof(*settings); i++) {
+    const char *value = secure_getenv(settings[i]);
+    if (value) lj_ltctl_set(settings[i], value);
   }
-  if ((s = secure_getenv(LT_ENV_RING))) c->ring_size = strtoull(s, NULL, 0);
-  if ((s = secure_getenv(LT_ENV_BLOCK))) c->ring_block = *s == '1';
   if (c->socket[0]) st_rel(&c->ring, 1);
+}
+
+/* While nothing is recorded: forget the settings of an earlier recorder. */
+void lj_ltctl_defaults(void)
+{
+  LTControl *c = &luajit_usdt_control;
+  c->socket[0] = c->include[0] = c->exclude[0] = '\0';
+  c->cfuncs = LTC_DEFAULT;
+  c->ring_size = 8u<<20;
+  c->ring_block = c->children = 0;
+  c->owner = 0;
 }
 
 static int match_list(const char *list, const char *chunk)
@@ -194,6 +224,7 @@ static int match_list(const char *list, const char *chunk)
 int lj_ltctl_match(const char *chunk)
 {
   const LTControl *c = &luajit_usdt_control;
+  if (!strcmp(chunk, LUATRACE_HIDDEN)) return 0;
   if (c->include[0] && !match_list(c->include, chunk)) return 0;
   return !(c->exclude[0] && match_list(c->exclude, chunk));
 }

@@ -553,7 +553,7 @@ int lj_ltfunc_wantc(global_State *g, GCfunc *fn)
   LTState *lt = G2LT(g);
   uint32_t ffid = fn->c.ffid;
   if (!lt->on || lt->cfuncs == LTC_NONE || lt_mute(g)) return 0;
-  if (ffid == FF_C) return 1;
+  if (ffid == FF_C) return !lt_ishidden(g, fn);
   if (lt->cfuncs == LTC_USER || isoperator(ffid)) return 0;
   if (bc_op(*mref(fn->c.pc, BCIns)) >= BC__MAX) return 0;  /* Assembler. */
 #if LJ_HASJIT

@@ -20,6 +20,8 @@
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
 **   lj_ltrec     events of compiled code
+**   lj_ltspawn   starts our programs
+**   lj_ltapi     recording from inside (luatrace.h)
 **
 ** Upstream's files call the functions declared in lj_ltrace.h, through the patches. Any
 ** file may pass the address of a function to the VM: lj_ltcall_wrap, and the targets in
@@ -78,6 +80,8 @@ LJ_FUNC int lj_ltctl_fdsleft(void);
 LJ_FUNC int lj_ltctl_fdup(int low);
 LJ_FUNC void lj_ltctl_closefd(LTState *lt);
 LJ_FUNC void lj_ltctl_env(void);
+LJ_FUNC void lj_ltctl_defaults(void);
+LJ_FUNC void lj_ltctl_set(const char *name, const char *value);
 LJ_FUNC int lj_ltctl_match(const char *chunk);
 LJ_FUNC uint32_t lj_ltctl_blockclock(void);
 
@@ -181,6 +185,24 @@ LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
 
+/* A program to be started. */
+#define LTSPAWN_FDS	4
+typedef struct LTSpawn {
+  const char *path;
+  char **argv;
+  int fd[LTSPAWN_FDS];	/* What it has as 0, 1, 2 (-1: /dev/null) and 3 (-1: nothing); all
+			** of other numbers. */
+  int wait;		/* For its end; else it leaves our session. */
+  int status;		/* Of waitpid(). */
+  int error;		/* Why it does not run: errno. */
+  char *stack;		/* Internal. */
+} LTSpawn;
+
+LJ_FUNC int lj_ltspawn_find(char *path, size_t size, const char *name);
+LJ_FUNC int lj_ltspawn_run(LTSpawn *s);
+LJ_FUNC int lj_ltspawn_copy(int fd);
+LJ_FUNC int lj_ltspawn_temporary(void);
+
 /* -- All VMs of the process, between lj_ltstate_lock and _unlock ------------ */
 
 #define lt_first()	((LTState *)(uintptr_t)luajit_usdt_control.states)
@@ -215,6 +237,11 @@ static LJ_AINLINE int lt_before_entry(const BCIns *pc)
 #else
 #define lt_iscdatacall(fn)	0
 #endif
+
+/* Is it a function of a host that records itself (luatrace.h)? It has no events. */
+#define lt_ishidden(g, fn) \
+  ((fn)->c.nupvalues && tvislightud(&(fn)->c.upvalue[0]) && \
+   lightudV((g), &(fn)->c.upvalue[0]) == (void *)&luajit_usdt_control)
 
 /* -- Current coroutine ---------------------------------------------------- */
 

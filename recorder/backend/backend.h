@@ -104,6 +104,10 @@ class Backend {
   virtual void accept() {}
   // Our children that have ended, with their wait() statuses; may there be more?
   virtual void on_children(const std::vector<std::pair<pid_t, int>>& /*ended*/, bool /*more*/) {}
+  // Has the recorded program asked for the end of the recording?
+  virtual bool asked_to_stop() const { return false; }
+  // This program ends with that exit status; all files are complete.
+  virtual void on_exit(int /*status*/) {}
   // At the end: why nothing was recorded, if so. reason: LTQ_*.
   virtual std::vector<std::string> diagnosis(uint32_t /*reason*/) { return {}; }
   // The clock of its events: LT_CLOCK_*.

@@ -24,6 +24,7 @@ struct Options {
   std::string via = "auto";       // auto, direct, bpf
   std::string seccomp = "check";  // check, ignore
   std::string bpf_link = "auto";  // auto, multi, each
+  bool inside = false;            // records the process at the other end of standard input
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

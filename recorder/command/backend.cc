@@ -16,11 +16,12 @@ constexpr int kPauseMs = 20;
 
 }  // namespace
 
-CommandBackend::CommandBackend(const Options& options, BackendHost& host, CommandFile file)
+CommandBackend::CommandBackend(const Options& options, BackendHost& host, CommandFile file,
+                               pid_t root)
     : options_(options),
       host_(host),
       file_(std::move(file)),
-      listener_(std::make_unique<ListenerApart>()) {}
+      listener_(std::make_unique<ListenerApart>(root)) {}
 
 void CommandBackend::attach_by(std::unique_ptr<Backend> backend,
                                std::function<std::string(const Peer&)> attach) {
@@ -78,7 +79,7 @@ void CommandBackend::add_descriptors(std::vector<pollfd>& fds) const {
 
 void CommandBackend::accept() {
   if (listener_ == nullptr) return;
-  if (recorded_ == 0 && !command_ended_) diagnosis_.observe(command_);
+  if (recorded_ == 0 && command_ > 0 && !command_ended_) diagnosis_.observe(command_);
   std::vector<std::string> refusals;
   for (Hello& h : listener_->receive(refusals)) {
     const std::string why = handle_hello(h);

@@ -31,8 +31,8 @@ struct CommandFile {
 
 class CommandBackend : public Backend {
  public:
-  // Forks: create it before any thread. Options and host must outlive it.
-  CommandBackend(const Options& options, BackendHost& host, CommandFile file);
+  // Forks: create it before any thread. Options and host must outlive it. root: see ListenerApart.
+  CommandBackend(const Options& options, BackendHost& host, CommandFile file, pid_t root = 0);
 
   // Attaches to processes instead of draining their rings: `attach` is called for each process that
   // sends a ring, and returns why it is not recorded (the rest of a sentence) or an empty text.
@@ -57,8 +57,11 @@ class CommandBackend : public Backend {
   std::vector<std::string> diagnosis(uint32_t reason) override;
   uint32_t clock() const override { return attacher_ ? attacher_->clock() : default_clock(); }
 
- private:
+ protected:
+  // What Lua VMs must know, as environment variables.
   std::vector<std::pair<std::string, std::string>> environment() const;
+
+ private:
   Attached start();
   std::string handle_hello(Hello& hello);
   void report_all(const std::vector<std::string>& refusals);

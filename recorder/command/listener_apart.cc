@@ -28,12 +28,12 @@ void close_both(Hello& hello) {
 
 }  // namespace
 
-ListenerApart::ListenerApart() {
+ListenerApart::ListenerApart(pid_t root) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     throw std::runtime_error("socketpair: " + errno_text(errno));
-  const pid_t recorder = getpid();
-  pid_ = start_helper("luatrace-listen", {ends[1]}, [&] { serve(ends[1], recorder); });
+  const pid_t accepted = root != 0 ? root : getpid();
+  pid_ = start_helper("luatrace-listen", {ends[1]}, [&] { serve(ends[1], accepted); });
   close(ends[1]);
   fd_ = Descriptor(ends[0]);
   Report first;
@@ -117,11 +117,11 @@ void ListenerApart::accept_all(Listener& listener, int to) {
 
 // It ends after the recorder has closed the connection: the helpers are its children, not the
 // recorder's, which would take them for the command's.
-void ListenerApart::serve(int to, pid_t recorder) {
+void ListenerApart::serve(int to, pid_t root) {
   use_all_descriptors();
   Report end;
   try {
-    Listener listener(to, Ancestry(Ancestry::kReads, recorder));
+    Listener listener(to, Ancestry(Ancestry::kReads, root));
     send_report(to, Report::Kind::kPath, listener.path());
     accept_all(listener, to);
     end.outsiders = listener.outsiders();

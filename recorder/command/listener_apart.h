@@ -26,7 +26,9 @@ class Listener;
 
 class ListenerApart {
  public:
-  ListenerApart();  // forks: create it before any thread; throws std::runtime_error
+  // root: accepts it and its descendants; 0: the descendants of this process. Forks: create it
+  // before any thread; throws std::runtime_error.
+  explicit ListenerApart(pid_t root = 0);
   ~ListenerApart();
 
   const std::string& path() const { return path_; }
@@ -41,7 +43,7 @@ class ListenerApart {
   uint64_t outsiders() const { return outsiders_; }
 
  private:
-  static void serve(int to, pid_t recorder);
+  static void serve(int to, pid_t root);
   static void accept_all(Listener& listener, int to);
   void take(Report& report, std::vector<Hello>& hellos, std::vector<std::string>& refusals);
 

@@ -70,6 +70,10 @@ void Drainer::detach_all() {
   for (auto& r : rings_) r.drain->detach();
 }
 
+void Drainer::flush_all() {
+  for (auto& r : rings_) r.drain->flush();
+}
+
 void Drainer::finish_all() {
   for (auto& r : rings_) r.drain->finish();
   remove_finished();

@@ -43,6 +43,7 @@ class Drainer {
   void add(OwnedRing ring);
   void complete(uint64_t owner);  // its rings get nothing more
   void detach_all();
+  void flush_all();
   void finish_all();
   // The process of that output has ended: finishes it once nothing comes from it any more and
   // everything is written, after a second, in which more Lua VMs of that process may come (earlier

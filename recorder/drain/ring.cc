@@ -268,9 +268,7 @@ size_t RingDrain::poll(uint64_t until_ns) {
   return n;
 }
 
-void RingDrain::finish() {
-  if (finished_) return;
-  finished_ = true;
+void RingDrain::take_rest() {
   for (int i = 0; damage_.empty() && i < 2; i++) {  // the second time for newer data
     const uint64_t head = ring_->head();
     if (head < tail_ || head - tail_ > ring_->info().nblocks) break;
@@ -279,6 +277,20 @@ void RingDrain::finish() {
     take_partial_block();
   }
   take_functions();
+}
+
+void RingDrain::flush() {
+  if (finished_ || !output_->ready()) return;
+  take_rest();
+  if (output_->dead()) return;
+  events_.flush();
+  output_->writer().flush();
+}
+
+void RingDrain::finish() {
+  if (finished_) return;
+  finished_ = true;
+  take_rest();
   report_last_loss();
   if (!output_->finished()) events_.flush();
   if (!output_->finished()) output_->writer().flush();

@@ -96,6 +96,8 @@ class RingDrain {
   // until_ns (but takes at least a block). Returns the number of words taken.
   size_t poll(uint64_t until_ns);
 
+  // Takes what there is now and writes it out.
+  void flush();
   // Takes everything that is left and writes it out, whether the output is ready or not. The
   // target's clock no longer matters: the ring is complete, its owner is gone or was asked to stop.
   void finish();
@@ -117,6 +119,7 @@ class RingDrain {
   uint64_t patience_ns() const;
 
  private:
+  void take_rest();
   size_t take_full_blocks(uint64_t head, uint64_t until_ns);
   bool take_block();
   size_t take_partial_block();

@@ -132,7 +132,8 @@ report = json.load(open(sys.argv[1]))
 work = [f for f in report["functions"] if f["line"] == 3][0]
 assert work == {"chunk": "@co.lua", "line": 3, "name": "work", "kind": "lua", "hint": True, "calls": 1,
                 "wall_ns": 240000000, "inclusive_ns": 40000000, "running_ns": 40000000, "self_ns": 40000000,
-                "min_ns": 40000000, "max_ns": 40000000, "avg_ns": 40000000, "complete": 1}, work
+                "suspended_ns": 200000000, "c_ns": 0, "min_ns": 40000000, "max_ns": 40000000, "avg_ns": 40000000,
+                "complete": 1}, work
 assert report["trust"]["lost"] == 0 and report["trust"]["events"] == 14
 assert report["trace"]["duration_ns"] == 250000000
 PY

@@ -37,7 +37,9 @@ size_t occurrences(const std::string& text, const std::string& of) {
 struct Bounds : testing::Test {
   Bounds() {
     sink.output = std::make_shared<Output>(
-        queue, luatrace::OpenedOutput{static_cast<int>(memfd_create("trace", MFD_CLOEXEC))},
+        queue,
+        luatrace::OpenedOutput{
+            static_cast<int>(memfd_create("trace", MFD_CLOEXEC)), false, 0, 0, {}},
         "trace", LT_CLOCK_MONOTONIC, 0, 0, true);
   }
   // Valid until the next one.

@@ -104,7 +104,9 @@ TEST(ProbedFiles, Damaged) {
 struct Blocks : testing::Test {
   Blocks()
       : output(std::make_shared<luatrace::record::Output>(
-            queue, luatrace::OpenedOutput{static_cast<int>(memfd_create("trace", MFD_CLOEXEC))},
+            queue,
+            luatrace::OpenedOutput{
+                static_cast<int>(memfd_create("trace", MFD_CLOEXEC)), false, 0, 0, {}},
             "trace", LT_CLOCK_MONOTONIC, 0, 0, true)) {}
   static uint64_t call(uint64_t time, uint32_t id) { return lt_word(time, id, LT_ENTRY); }
   static uint64_t back(uint64_t time, uint32_t id) { return lt_word(time, id, LT_RETURN); }

@@ -216,6 +216,8 @@ wrong "'90%~10%' is empty: it does not end after its beginning" -r 90%~10%
 wrong "'5ms~5ms' is empty" -r 5ms~5ms
 wrong "'@1700000001~@1700000000' is empty" -r @1700000001~@1700000000
 wrong "'0:5': Lua VMs are numbered from 1" --coroutine 0:5
+wrong "is not the address of a Lua VM" --coroutine @x:5
+wrong "is not the address of a Lua VM" --coroutine @:5
 wrong "json= needs a value after the '='" --json=
 wrong "^luatrace-analyze: --sysroot: 'none' is not a directory" --sysroot none
 wrong "^luatrace-analyze: --debug-dir: 'now.txt' is not a directory" --debug-dir now.txt

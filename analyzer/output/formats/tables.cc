@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <ostream>
 
-#include "analyzer/collect/tree_links.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
+#include "analyzer/report/native_times.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -21,30 +21,6 @@ std::vector<uint32_t> sorted(const Report& report, Key key) {
     return key(report.functions[a]) > key(report.functions[b]);
   });
   return order;
-}
-
-bool is_native(const ReportFunction& f) {
-  return f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin;
-}
-
-// By function: time during which a C function called by it was open; nested calls count once.
-std::vector<uint64_t> native_times(const Report& report) {
-  const CallTree& tree = report.tree;
-  const std::vector<uint64_t> inclusive = inclusive_ns(tree);
-  std::vector<uint64_t> times(report.functions.size());
-  std::vector<uint32_t> open(report.functions.size());
-  auto is_edge = [&](NodeId node) {
-    return tree[node].parent && is_native(report.functions[tree[node].function]);
-  };
-  auto caller = [&](NodeId node) { return tree[tree[node].parent].function; };
-  TreeLinks(tree).walk(
-      [&](NodeId node) {
-        if (is_edge(node) && open[caller(node)]++ == 0) times[caller(node)] += inclusive[node];
-      },
-      [&](NodeId node) {
-        if (is_edge(node)) open[caller(node)]--;
-      });
-  return times;
 }
 
 std::string average(uint64_t ns, uint64_t calls) {

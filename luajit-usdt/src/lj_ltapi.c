@@ -1,0 +1,559 @@
+/*
+** Tracing of calls: recording from inside (luatrace.h).
+** SPDX-License-Identifier: MIT
+**
+** The recorder has one end of a socket pair as its standard input and standard error. From it come
+** its messages, a line each, and its answers, which begin with a NUL; to it go requests of one
+** byte. Its settings come in the first answer: from then on the process is in the state of one
+** that was started by the recorder.
+**
+** Invariants: only the process that has started a recorder talks to it; a child that was forked
+** has its own. A descriptor is used only while it is still ours. Every wait has a limit. */
+
+#define lj_ltapi_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+#include "luatrace.h"
+
+#define START_MS	10000	/* Until the recorder answers; it opens its file first. */
+#define STOP_MS		30000	/* Until it has written everything. */
+#define ANSWER		4200	/* Longest answer, or line that the recorder prints. */
+#define MAXARGS		256	/* Of a program. */
+#define TEMPORARY_SIZE	"1G"	/* Limit of a file without a name. */
+
+/* One of our descriptors; the program may close it, and use its number again. */
+typedef struct Descriptor {
+  int fd;
+  uint64_t dev, ino;
+} Descriptor;
+
+static struct {
+  volatile char busy;	/* A thread is in one of our functions. */
+  int32_t pid;		/* Process that has started the recorder; 0: none runs. */
+  uint32_t token;	/* lt_control.ring of the recording. */
+  Descriptor socket;	/* To the recorder. */
+  Descriptor trace;	/* The file, for reading. */
+  char **args;		/* Of the last start. */
+  char *file;
+} rec = { 0, 0, 0, { -1, 0, 0 }, { -1, 0, 0 }, NULL, NULL };
+
+static char message[1024];	/* What a function returns. */
+static char messages[2048];	/* What the recorder has printed. */
+
+/* -- Messages ------------------------------------------------------------- */
+
+static const char *api_fail(const char *what, const char *why)
+{
+  snprintf(message, sizeof(message), "%s%s%s", what, *why ? ": " : "", why);
+  return message;
+}
+
+#define BUSY	"another thread is starting or ending a recording"
+
+/* Enter a function; it returns by api_leave(). */
+static int api_enter(void)
+{
+  return !__atomic_test_and_set(&rec.busy, __ATOMIC_ACQUIRE);
+}
+
+static const char *api_leave(const char *why)
+{
+  __atomic_clear(&rec.busy, __ATOMIC_RELEASE);
+  return why;
+}
+
+/* Keep a line that the recorder has printed, as far as there is space. */
+static void keep_line(const char *line, size_t n)
+{
+  static const char prefix[] = "luatrace-record: ";
+  size_t used = strlen(messages);
+  if (n > sizeof(prefix)-1 && !memcmp(line, prefix, sizeof(prefix)-1)) {
+    line += sizeof(prefix)-1;
+    n -= sizeof(prefix)-1;
+  }
+  if (n > sizeof(messages)-1-used) n = sizeof(messages)-1-used;
+  memcpy(messages+used, line, n);
+  messages[used+n] = '\0';
+}
+
+/* The recorder's own words, without the last newline; else ours. */
+static const char *recorders_reason(const char *ours)
+{
+  size_t n = strlen(messages);
+  if (!n) return api_fail(ours, "");
+  return api_fail(messages[n-1] == '\n' ? (messages[n-1] = '\0', messages) : messages, "");
+}
+
+/* -- Descriptors ---------------------------------------------------------- */
+
+static void own_descriptor(Descriptor *d, int fd)
+{
+  struct stat st;
+  d->fd = fd;
+  d->dev = d->ino = 0;
+  if (fd >= 0 && !fstat(fd, &st)) {
+    d->dev = (uint64_t)st.st_dev;
+    d->ino = (uint64_t)st.st_ino;
+  }
+}
+
+static int is_ours(const Descriptor *d)
+{
+  return lj_ltctl_samefile(d->fd, d->dev, d->ino);
+}
+
+static void close_ours(Descriptor *d)
+{
+  if (is_ours(d)) close(d->fd);
+  d->fd = -1;
+}
+
+/* -- Talking to the recorder ----------------------------------------------- */
+
+#define clock_ms()	((int64_t)(lj_ltctl_monotonic()/1000000))
+
+/* Receive an answer of up to size-1 bytes, without its first; it is followed by a NUL. Messages
+** before it are kept. Returns its size; 0: the connection has ended; -1: time is up. */
+static int api_receive(char *buf, size_t size, int ms)
+{
+  int64_t end = clock_ms() + ms, left = ms;
+  for (; left > 0; left = end - clock_ms()) {
+    struct pollfd p = { rec.socket.fd, POLLIN, 0 };
+    ssize_t n;
+    if (poll(&p, 1, (int)left) <= 0) continue;
+    n = recv(rec.socket.fd, buf, size-1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n <= 0) return 0;
+    buf[n] = '\0';
+    if (buf[0] == '\0') return (int)n;
+    keep_line(buf, (size_t)n);
+  }
+  return -1;
+}
+
+/* Send a request. Returns 0 if the recorder is gone. */
+static int api_request(char what)
+{
+  return is_ours(&rec.socket) && send(rec.socket.fd, &what, 1, MSG_NOSIGNAL|MSG_DONTWAIT) == 1;
+}
+
+/* Forget the recorder, which may still run. */
+static void api_disconnect(void)
+{
+  close_ours(&rec.socket);
+  rec.pid = 0;
+}
+
+/* -- Starting a recorder ---------------------------------------------------- */
+
+/* An own copy of the options; NULL without memory. */
+static char **copy_options(const char *const *options)
+{
+  size_t n = 0, size = 0, i;
+  char **copy, *p;
+  while (options && options[n]) size += strlen(options[n++]) + 1;
+  copy = (char **)malloc((n+1)*sizeof(char *) + size);
+  if (!copy) return NULL;
+  p = (char *)(copy+n+1);
+  for (i = 0; i < n; i++, p += strlen(p)+1) copy[i] = strcpy(p, options[i]);
+  copy[n] = NULL;
+  return copy;
+}
+
+/* The file's name with %s replaced by something unique, and %p if `pid`. */
+static char *expand_name(const char *name, int pid)
+{
+  char text[32], *to = (char *)malloc(strlen(name)*16+1), *p = to;
+  for (; to && *name; name++) {
+    *text = '\0';
+    if (*name == '%' && name[1] == 's')
+      snprintf(text, sizeof(text), "%x%llx", (unsigned)getpid() & 0xfffffu,
+	       (unsigned long long)lj_ltctl_monotonic()/1000 & 0xffffffffu);
+    else if (*name == '%' && name[1] == 'p' && pid)
+      snprintf(text, sizeof(text), "%d", (int)getpid());
+    if (*text) { p += sprintf(p, "%s", text); name++; }
+    else *p++ = *name;
+  }
+  if (to) *p = '\0';
+  return to;
+}
+
+/* The arguments of a program; its descriptor 3 is the file. Returns 0: too many. */
+static int arguments(char **argv, const char *const *first, char **options)
+{
+  int n = 0;
+  while (*first) argv[n++] = (char *)(uintptr_t)*first++;
+  while (options && *options && n < MAXARGS) argv[n++] = *options++;
+  argv[n] = NULL;
+  return n < MAXARGS;
+}
+
+static const char *run_recorder(const char *file, char **options, int trace, int s)
+{
+  const char *const first[] = {
+    "luatrace-record", "--inside", "-q", "-o", file ? file : "/proc/self/fd/3",
+    file ? NULL : "--max-size", TEMPORARY_SIZE, NULL };
+  char *argv[MAXARGS+1], path[4096];
+  LTSpawn program = { path, argv, { s, -1, s, trace }, 0, 0, 0, NULL };
+  int error;
+  if (!arguments(argv, first, options)) return api_fail("too many options", "");
+  if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
+    return api_fail("luatrace-record is not found in LUATRACE_BIN or PATH", "");
+  error = lj_ltspawn_run(&program);
+  return error ? api_fail(path, strerror(error)) : NULL;
+}
+
+/* What the recorder must know of us is that socket. */
+static const char *api_connect(const char *file, char **options, int trace)
+{
+  const char *why;
+  int s[2];
+  if (!lj_ltctl_fdsleft()) return api_fail("too few file descriptors are left", "");
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0, s)) return api_fail("socketpair", strerror(errno));
+  s[0] = lj_ltctl_fdup(s[0]);
+  s[1] = lj_ltctl_fdup(s[1]);
+  if (s[0] < 0 || s[1] < 0)
+    why = api_fail("socketpair", "too few file descriptors are left");
+  else
+    why = run_recorder(file, options, trace, s[1]);
+  if (s[1] >= 0) close(s[1]);
+  if (why && s[0] >= 0) close(s[0]);
+  if (!why) own_descriptor(&rec.socket, s[0]);
+  return why;
+}
+
+/* The recorder's first answer: settings, and at its end a line that is empty. */
+static const char *take_settings(void)
+{
+  char answer[ANSWER], *p = answer+1;
+  int n = api_receive(answer, sizeof(answer), START_MS);
+  if (n < 0) return api_fail("luatrace-record does not answer", "");
+  if (n == 0) return recorders_reason("luatrace-record has ended");
+  lj_ltctl_defaults();
+  while (p < answer+n) {
+    char *value = strchr(p, '='), *next = p+strlen(p)+1;
+    if (value) {
+      *value = '\0';
+      lj_ltctl_set(p, value+1);
+    }
+    p = next;
+  }
+  return luajit_usdt_control.socket[0] ? NULL : api_fail("luatrace-record names no socket", "");
+}
+
+/* The file, for later reports. */
+static int open_trace(const char *file)
+{
+  char *name = file ? expand_name(file, 1) : NULL;
+  int fd = name ? lj_ltctl_fdup(open(name, O_RDONLY|O_CLOEXEC|O_NOCTTY|O_NONBLOCK)) : -1;
+  free(name);
+  return fd;
+}
+
+/* From now on the VMs make rings. Returns the number of the recording. */
+static uint32_t switch_on(void)
+{
+  LTControl *c = &luajit_usdt_control;
+  uint16_t token;
+  if (++c->generation % 255 + 1 == rec.token) c->generation++;
+  token = (uint16_t)(c->generation % 255 + 1);
+  __atomic_store_n(&c->ring, token, __ATOMIC_RELEASE);
+  return token;
+}
+
+static const char *api_start(lua_State *L, const char *file, char **options)
+{
+  int trace = file ? -1 : lj_ltspawn_temporary();
+  const char *why = NULL;
+  messages[0] = '\0';
+  if (!file && trace < 0) why = api_fail("temporary file", strerror(errno));
+  if (!why) why = api_connect(file, options, trace);
+  if (!why && (why = take_settings()) != NULL) api_disconnect();
+  if (why) {
+    if (trace >= 0) close(trace);
+    return why;
+  }
+  close_ours(&rec.trace);
+  own_descriptor(&rec.trace, file ? open_trace(file) : trace);
+  rec.pid = (int32_t)getpid();
+  rec.token = switch_on();
+  lj_ltrace_poll(L);
+  return NULL;
+}
+
+/* -- The interface ---------------------------------------------------------- */
+
+/* Does the control structure still have the settings of our recorder? */
+static int is_ours_to_switch(void)
+{
+  return rec.pid == (int32_t)getpid() && !luajit_usdt_control.owner;
+}
+
+/* Reason why no recording can be started, or NULL. */
+static const char *api_already(void)
+{
+  if (rec.pid == (int32_t)getpid()) return api_fail("the recording has been started already", "");
+  if (luajit_usdt_control.ring == 0) return NULL;
+  return api_fail("this process is being recorded by luatrace-record", "");
+}
+
+static int is_open(void)
+{
+  return rec.pid == (int32_t)getpid();
+}
+
+/* In a forked child: end its part in the recording of its parent. */
+static void leave_parents(lua_State *L)
+{
+  LTControl *c = &luajit_usdt_control;
+  if (rec.pid == 0 || rec.pid == (int32_t)getpid()) return;
+  if (!c->owner) {
+    __atomic_store_n(&c->ring, 0, __ATOMIC_RELEASE);
+    c->socket[0] = '\0';
+    lj_ltrace_poll(L);
+  }
+  api_disconnect();
+  close_ours(&rec.trace);
+}
+
+/* The arguments for reset(): kept only if the start succeeds. */
+static const char *start_with(lua_State *L, const char *file, const char *const *options)
+{
+  char *name = file ? expand_name(file, 0) : NULL, **args = copy_options(options);
+  const char *why = !args || (file && !name) ? api_fail("not enough memory", "") : NULL;
+  if (!why && file && !*file) why = api_fail("the file's name is empty", "");
+  if (!why) why = api_start(L, name, args);
+  if (why) {
+    free(name);
+    free(args);
+    return why;
+  }
+  free(rec.file);
+  free(rec.args);
+  rec.file = name;
+  rec.args = args;
+  return NULL;
+}
+
+const char *luaJIT_trace_start(lua_State *L, const char *file, const char *const *options)
+{
+  const char *why;
+  int err = errno;
+  if (!api_enter()) return BUSY;
+  leave_parents(L);
+  if ((why = api_already()) == NULL) why = start_with(L, file, options);
+  errno = err;
+  return api_leave(why);
+}
+
+static void switch_off(lua_State *L)
+{
+  if (is_ours_to_switch()) __atomic_store_n(&luajit_usdt_control.ring, 0, __ATOMIC_RELEASE);
+  lj_ltrace_poll(L);
+}
+
+static const char *api_stop(lua_State *L)
+{
+  char answer[ANSWER];
+  const char *why = NULL;
+  int n = 0, sent;
+  switch_off(L);
+  sent = api_request('S');
+  if (is_ours_to_switch()) luajit_usdt_control.socket[0] = '\0';
+  if (sent) n = api_receive(answer, sizeof(answer), STOP_MS);
+  if (!sent || n == 0)
+    why = recorders_reason("luatrace-record has ended unexpectedly: the end of the trace is missing");
+  else if (n < 0)
+    why = api_fail("luatrace-record is still writing", "");
+  else if (n < 2 || answer[1])
+    why = recorders_reason("luatrace-record has failed");
+  api_disconnect();
+  return why;
+}
+
+#define NOT_STARTED	"no recording has been started"
+
+/* A function that needs a recording of this process. */
+static const char *with_recording(lua_State *L, const char *(*act)(lua_State *))
+{
+  const char *why;
+  int err = errno;
+  if (!api_enter()) return BUSY;
+  why = is_open() ? act(L) : api_fail(NOT_STARTED, "");
+  errno = err;
+  return api_leave(why);
+}
+
+const char *luaJIT_trace_stop(lua_State *L)
+{
+  return with_recording(L, api_stop);
+}
+
+static const char *pause_rings(lua_State *L)
+{
+  if (!luajit_usdt_control.ring) return api_fail("the recording is paused already", "");
+  switch_off(L);
+  return NULL;
+}
+
+static const char *resume_rings(lua_State *L)
+{
+  if (luajit_usdt_control.ring) return api_fail("the recording is not paused", "");
+  if (!is_ours_to_switch() || !luajit_usdt_control.socket[0])
+    return api_fail("another recorder has recorded this process meanwhile", "");
+  rec.token = switch_on();
+  lj_ltrace_poll(L);
+  return NULL;
+}
+
+static const char *api_again(lua_State *L)
+{
+  const char *why = api_stop(L);
+  return why ? why : api_start(L, rec.file, rec.args);
+}
+
+const char *luaJIT_trace_pause(lua_State *L)
+{
+  return with_recording(L, pause_rings);
+}
+
+const char *luaJIT_trace_resume(lua_State *L)
+{
+  return with_recording(L, resume_rings);
+}
+
+const char *luaJIT_trace_reset(lua_State *L)
+{
+  return with_recording(L, api_again);
+}
+
+int luaJIT_trace_status(void)
+{
+  if (!is_open()) return LUATRACE_OFF;
+  return luajit_usdt_control.ring ? LUATRACE_ON : LUATRACE_PAUSED;
+}
+
+const char *luaJIT_trace_messages(void)
+{
+  return messages;
+}
+
+unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm)
+{
+  *vm = (unsigned long long)(uintptr_t)G(L);
+  return lt_coid(L2LT(L), L);
+}
+
+void *luaJIT_trace_hidden(void)
+{
+  return &luajit_usdt_control;
+}
+
+/* -- Reports ---------------------------------------------------------------- */
+
+/* Have the recorder write what has happened so far. */
+static const char *api_flush(void)
+{
+  char answer[ANSWER];
+  if (!api_request('F')) return recorders_reason("luatrace-record has ended unexpectedly");
+  if (api_receive(answer, sizeof(answer), STOP_MS) > 1 && answer[1] == 'F') return NULL;
+  return recorders_reason("luatrace-record does not answer");
+}
+
+/* What a program has printed; its last line, if that is long. */
+static const char *printed(int fd, const char *name)
+{
+  char text[sizeof(message)];
+  off_t size = lseek(fd, 0, SEEK_END), from = size - (off_t)sizeof(text)/2;
+  ssize_t n = pread(fd, text, sizeof(text)/2, from > 0 ? from : 0);
+  while (n > 0 && text[n-1] == '\n') n--;
+  if (n <= 0) return api_fail(name, "it has failed and printed nothing");
+  text[n] = '\0';
+  return api_fail(text, "");
+}
+
+static const char *api_analyze(char **options, int out, int err)
+{
+  static const char *const first[] = { "luatrace-analyze", NULL };
+  static char *const last[] = { (char *)(uintptr_t)"/proc/self/fd/3", NULL };
+  char *argv[MAXARGS+2], path[4096];
+  LTSpawn program = { path, argv, { -1, out, err, rec.trace.fd }, 1, 0, 0, NULL };
+  int error, n;
+  if (!arguments(argv, first, options)) return api_fail("too many options", "");
+  for (n = 0; argv[n]; n++) {}
+  argv[n] = last[0];
+  argv[n+1] = NULL;
+  if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
+    return api_fail("luatrace-analyze is not found in LUATRACE_BIN or PATH", "");
+  error = lj_ltspawn_run(&program);
+  if (error) return api_fail(path, strerror(error));
+  if (WIFEXITED(program.status) && WEXITSTATUS(program.status) == 0) return NULL;
+  return printed(err, path);
+}
+
+static const char *api_report(char **options, int fd)
+{
+  const char *why = is_open() ? api_flush() : NULL;
+  int out = lj_ltspawn_copy(fd), err = lj_ltspawn_temporary();
+  if (!why && !is_ours(&rec.trace)) why = api_fail("there is no trace: " NOT_STARTED, "");
+  if (!why && (out < 0 || err < 0)) why = api_fail("output of a report", strerror(errno));
+  if (!why) why = api_analyze(options, out, err);
+  if (out >= 0) close(out);
+  if (err >= 0) close(err);
+  return why;
+}
+
+/* While a report is made this VM has no ring: that time is not the program's. Returns 0 if it
+** has none anyway, or cannot switch here. */
+static int close_ring(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  if (!(lt->on & LTON_RING)) return 0;
+  lt->stop |= LTSTOP_OFF;
+  lj_ltswitch_now(L, NULL);
+  if (!(lt->on & LTON_RING)) return 1;
+  lt->stop &= ~(uint32_t)LTSTOP_OFF;
+  return 0;
+}
+
+static void reopen_ring(lua_State *L)
+{
+  L2LT(L)->refused = 0;
+  lj_ltswitch_now(L, NULL);
+}
+
+const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd)
+{
+  const char *why;
+  int err = errno, closed;
+  char **args;
+  if (!api_enter()) return BUSY;
+  args = copy_options(options);
+  closed = close_ring(L);
+  why = args ? api_report(args, fd) : api_fail("not enough memory", "");
+  if (closed) reopen_ring(L);
+  free(args);
+  errno = err;
+  return api_leave(why);
+}
+
+#endif

@@ -1,0 +1,66 @@
+/*
+** Recording a program from inside: what a host of LuaJIT calls to record itself.
+** SPDX-License-Identifier: MIT
+**
+** The Lua module `luatrace` is made of these functions; docs/inside.md describes them. The work is
+** done by two programs: luatrace-record, which is started for each recording and reads the rings
+** of this process's Lua VMs, and luatrace-analyze, which is started for each report. They are
+** searched in the folder that the environment variable LUATRACE_BIN names, then in PATH.
+**
+** Invariants: nothing is changed in a process that calls none of these functions. The programs are
+** no children of the process: it gets no SIGCHLD, and its wait() does not return them. They
+** inherit no descriptor. When the process ends, for any reason, the recorder completes the file.
+**
+** A function that returns a string returns NULL if it succeeded, and otherwise what is wrong, as a
+** sentence. It is valid until the next call of any of these functions, in any thread. L is the
+** coroutine that is running, or any coroutine of a Lua VM that does not run. */
+
+#ifndef _LUATRACE_H
+#define _LUATRACE_H
+
+#include "lua.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Record this process, all of its Lua VMs and its future children, until luaJIT_trace_stop() or
+** its end. file: the name of the trace: %p is replaced by the process id (each process then has
+** a file of its own), %s by something unique. NULL: a temporary file without a name, for reports,
+** up to 1 GB. options: those of luatrace-record, ended by NULL, for example
+** { "--include", "app.*", "--c-functions", "all", NULL }; or NULL. */
+LUA_API const char *luaJIT_trace_start(lua_State *L, const char *file,
+				       const char *const *options);
+/* End the recording. Calls that are open are cut here. Returns when the file is complete. */
+LUA_API const char *luaJIT_trace_stop(lua_State *L);
+/* Interrupt the recording: the Lua VM runs at full speed. Calls that are open are cut here, and
+** reported as running calls at the resume. Other threads' VMs follow when they next run. */
+LUA_API const char *luaJIT_trace_pause(lua_State *L);
+LUA_API const char *luaJIT_trace_resume(lua_State *L);
+/* Begin again with an empty file. */
+LUA_API const char *luaJIT_trace_reset(lua_State *L);
+
+/* Is this process being recorded by luaJIT_trace_start()? */
+enum { LUATRACE_OFF = 0, LUATRACE_ON = 1, LUATRACE_PAUSED = 2 };
+LUA_API int luaJIT_trace_status(void);
+/* What the recorder has printed since the start, a line each; "" if nothing. */
+LUA_API const char *luaJIT_trace_messages(void);
+
+/* Write the output of `luatrace-analyze OPTIONS FILE` for the current recording, or the last one
+** after its end, to the descriptor fd. options are ended by NULL: { "--format", "folded", NULL }.
+** Everything that happened before this call is in it. Blocks until it is complete. */
+LUA_API const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd);
+
+/* What reports call the coroutine L: its number, and the address of its Lua VM, as in
+** `--coroutine @ADDRESS:NUMBER`. */
+LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm);
+/* A C function whose first upvalue is this light userdata has no events, nor has a Lua function
+** whose chunk name is LUATRACE_HIDDEN. */
+LUA_API void *luaJIT_trace_hidden(void);
+#define LUATRACE_HIDDEN	"=[luatrace]"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

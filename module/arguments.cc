@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Arguments; see arguments.h.
+#include "module/arguments.h"
+
+#include <cstring>
+
+namespace luatrace::module {
+
+Arguments::Arguments(lua_State* lua, int index, const char* function)
+    : lua_(lua), index_(index), function_(function) {
+  if (lua_isnoneornil(lua, index)) {
+    lua_settop(lua, index);
+    lua_newtable(lua);
+    lua_replace(lua, index);
+  }
+  luaL_checktype(lua, index, LUA_TTABLE);
+}
+
+void Arguments::wrong(const char* name, const char* wanted) {
+  luaL_error(lua_, "%s: %s must be %s, not a %s", function_, name, wanted, luaL_typename(lua_, -1));
+}
+
+void Arguments::add(const char* word) {
+  if (count_ == kMax) luaL_error(lua_, "%s: too many options", function_);
+  words_[count_++] = word;
+}
+
+void Arguments::push(const char* name) {
+  names_[name_count_++] = name;
+  lua_pushstring(lua_, name);
+  lua_rawget(lua_, index_);
+}
+
+const char* Arguments::string(const char* name) {
+  push(name);
+  if (!lua_isnil(lua_, -1) && lua_type(lua_, -1) != LUA_TSTRING) wrong(name, "a string");
+  const char* const value = lua_tostring(lua_, -1);
+  lua_pop(lua_, 1);  // the table still has it
+  return value;
+}
+
+lua_Integer Arguments::integer(const char* name, lua_Integer otherwise) {
+  push(name);
+  if (!lua_isnil(lua_, -1) && lua_type(lua_, -1) != LUA_TNUMBER) wrong(name, "a number");
+  const lua_Integer value = lua_isnil(lua_, -1) ? otherwise : lua_tointeger(lua_, -1);
+  lua_pop(lua_, 1);
+  return value;
+}
+
+// A number becomes a string of its own, which stays on the stack.
+void Arguments::option(const char* name, const char* option) {
+  push(name);
+  if (lua_isnil(lua_, -1)) return lua_pop(lua_, 1);
+  if (!lua_isstring(lua_, -1)) wrong(name, "a string or a number");
+  luaL_checkstack(lua_, 2, "too many options");
+  add(option);
+  add(lua_tostring(lua_, -1));
+}
+
+// The array is on top of the stack.
+void Arguments::add_each(const char* name, const char* option) {
+  for (int i = 1;; i++) {
+    lua_rawgeti(lua_, -1, i);
+    if (lua_isnil(lua_, -1)) break;
+    if (lua_type(lua_, -1) != LUA_TSTRING) wrong(name, "an array of strings");
+    if (option != nullptr) add(option);
+    add(lua_tostring(lua_, -1));
+    lua_pop(lua_, 1);
+  }
+  lua_pop(lua_, 2);
+}
+
+void Arguments::options(const char* name, const char* option) {
+  push(name);
+  if (lua_istable(lua_, -1)) return add_each(name, option);
+  if (!lua_isnil(lua_, -1) && lua_type(lua_, -1) != LUA_TSTRING)
+    wrong(name, "a string or an array of strings");
+  if (!lua_isnil(lua_, -1)) {
+    add(option);
+    add(lua_tostring(lua_, -1));
+  }
+  lua_pop(lua_, 1);
+}
+
+void Arguments::flag(const char* name, const char* option) {
+  push(name);
+  if (!lua_isnil(lua_, -1) && !lua_isboolean(lua_, -1)) wrong(name, "true or false");
+  if (lua_toboolean(lua_, -1) != 0) add(option);
+  lua_pop(lua_, 1);
+}
+
+void Arguments::verbatim(const char* name) {
+  push(name);
+  if (lua_isnil(lua_, -1)) return lua_pop(lua_, 1);
+  if (!lua_istable(lua_, -1)) wrong(name, "an array of strings");
+  add_each(name, nullptr);
+}
+
+void Arguments::end() {
+  lua_pushnil(lua_);
+  while (lua_next(lua_, index_) != 0) {
+    lua_pop(lua_, 1);
+    bool known = false;
+    const bool text = lua_type(lua_, -1) == LUA_TSTRING;
+    for (int i = 0; text && i < name_count_; i++)
+      known = known || std::strcmp(names_[i], lua_tostring(lua_, -1)) == 0;
+    if (!known)
+      luaL_error(lua_, "%s: unknown option '%s'", function_,
+                 text ? lua_tostring(lua_, -1) : luaL_typename(lua_, -1));
+  }
+}
+
+}  // namespace luatrace::module

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// The Lua module `luatrace`: recording a program from inside. docs/inside.md describes it for
+// users. The work is done by luaJIT_trace_*() of the LuaJIT that loads this module
+// (luajit-usdt/src/luatrace.h), and by luatrace-record and luatrace-analyze, which these start.
+//
+// Invariants: none of its functions is ever an event. Wrong types and names are Lua errors;
+// whatever else fails is nil and a message. No object here has a destructor: Lua's errors may pass
+// it.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "lua.hpp"
+#include "module/arguments.h"
+#include "module/json_reader.h"
+#include "module/report.h"
+#include "module/sections.h"
+#include "module/vm.h"
+
+namespace luatrace::module {
+namespace {
+
+// true, or nil and a message.
+int result(lua_State* lua, const char* why) {
+  if (why == nullptr) {
+    lua_pushboolean(lua, 1);
+    return 1;
+  }
+  lua_pushnil(lua);
+  lua_pushstring(lua, why);
+  return 2;
+}
+
+int start(lua_State* lua) {
+  Arguments a(lua, 1, "start");
+  const char* const file = a.string("file");
+  a.options("include", "--include");
+  a.options("exclude", "--exclude");
+  a.option("c_functions", "--c-functions");
+  a.option("max_depth", "--max-depth");
+  a.option("ring_size", "--ring-size");
+  a.option("max_size", "--max-size");
+  a.option("compress", "--compress");
+  a.flag("block", "--block");
+  a.end();
+  return result(lua, luaJIT_trace_start(lua, file, a.list()));
+}
+
+// The second result: what the recorder has printed, such as events that were lost.
+int stop(lua_State* lua) {
+  const char* const why = luaJIT_trace_stop(lua);
+  const char* const messages = luaJIT_trace_messages();
+  const int n = result(lua, why);
+  if (why != nullptr || *messages == '\0') return n;
+  lua_pushstring(lua, messages);
+  return 2;
+}
+
+int pause(lua_State* lua) {
+  return result(lua, luaJIT_trace_pause(lua));
+}
+
+int resume(lua_State* lua) {
+  return result(lua, luaJIT_trace_resume(lua));
+}
+
+int reset(lua_State* lua) {
+  return result(lua, luaJIT_trace_reset(lua));
+}
+
+// Paused counts as not running.
+int is_running(lua_State* lua) {
+  lua_pushboolean(lua, luaJIT_trace_status() == LUATRACE_ON);
+  return 1;
+}
+
+// -- Reports --
+
+// Pushes the output of luatrace-analyze, or nil and a message.
+int push_output(lua_State* lua, const char* const* options) {
+  const int fd = memfd_create("luatrace-report", MFD_CLOEXEC);
+  if (fd < 0) return result(lua, std::strerror(errno));
+  const char* why = luaJIT_trace_report(lua, options, fd);
+  struct stat st {};
+  if (why == nullptr && fstat(fd, &st) != 0) why = std::strerror(errno);
+  const auto size = static_cast<size_t>(st.st_size);
+  void* const text =
+      why != nullptr || size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (text == MAP_FAILED) why = std::strerror(errno);
+  close(fd);
+  if (why != nullptr) return result(lua, why);
+  lua_pushlstring(lua, static_cast<const char*>(text), size);
+  if (text != nullptr) munmap(text, size);
+  return 1;
+}
+
+int report(lua_State* lua) {
+  ReportRequest request(lua);
+  if (const int n = push_output(lua, request.options()); n != 1) return n;
+  size_t size = 0;
+  const char* const text = lua_tolstring(lua, -1, &size);
+  push_json(lua, {text, size});
+  return request.push_rows();
+}
+
+int stats(lua_State* lua) {
+  const char* const options[] = {"--json", nullptr};
+  if (const int n = push_output(lua, options); n != 1) return n;
+  size_t size = 0;
+  const char* const text = lua_tolstring(lua, -1, &size);
+  push_json(lua, {text, size});
+  push_stats(lua);
+  return 1;
+}
+
+void add_format(Arguments& a) {
+  const char* const format = a.string("format");
+  a.add("--format");
+  a.add(format != nullptr ? format : "csv");
+  a.options("source_root", "--source-root");
+  a.verbatim("options");
+  a.end();
+}
+
+int dump(lua_State* lua) {
+  Arguments a(lua, 1, "dump");
+  add_format(a);
+  return push_output(lua, a.list());
+}
+
+int dump_to(lua_State* lua) {
+  const char* const path = luaL_checkstring(lua, 1);
+  Arguments a(lua, 2, "dump_to");
+  add_format(a);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+  const char* why = fd < 0 ? std::strerror(errno) : luaJIT_trace_report(lua, a.list(), fd);
+  if (fd >= 0 && close(fd) != 0 && why == nullptr) why = std::strerror(errno);
+  if (why != nullptr) why = lua_pushfstring(lua, "%s: %s", path, why);
+  return result(lua, why);
+}
+
+// -- Stacks --
+
+// An array of the calls of a coroutine, innermost first.
+int stack(lua_State* lua) {
+  lua_State* of = lua;
+  if (!lua_isnoneornil(lua, 1)) {
+    luaL_checktype(lua, 1, LUA_TTHREAD);
+    of = lua_tothread(lua, 1);
+  }
+  lua_newtable(lua);
+  lua_Debug call;
+  const int first = of == lua ? 1 : 0;  // not this function
+  for (int level = first; lua_getstack(of, level, &call) != 0; level++) {
+    if (lua_getinfo(of, "Sln", &call) == 0 || std::strcmp(call.source, LUATRACE_HIDDEN) == 0)
+      continue;
+    lua_createtable(lua, 0, 5);
+    lua_pushstring(lua, call.name);  // nil, if it has none
+    lua_setfield(lua, -2, "name");
+    lua_pushstring(lua, call.source);
+    lua_setfield(lua, -2, "source");
+    lua_pushinteger(lua, call.currentline);
+    lua_setfield(lua, -2, "line");
+    lua_pushinteger(lua, call.linedefined);
+    lua_setfield(lua, -2, "line_defined");
+    lua_pushstring(lua, call.what);
+    lua_setfield(lua, -2, "what");
+    lua_rawseti(lua, -2, static_cast<int>(lua_objlen(lua, -2)) + 1);
+  }
+  return 1;
+}
+
+// -- Loading --
+
+int rethrow(lua_State* lua) {
+  lua_settop(lua, 1);
+  return lua_error(lua);
+}
+
+// The part that must be Lua: a coroutine can yield inside. The arguments are C functions, and the
+// standard pcall.
+constexpr const char* kSection = R"(
+local start, stop, body, rethrow, pcall = ...
+local function finish(name, ok, ...)
+  stop(name)
+  if not ok then return rethrow((...)) end
+  return ...
+end
+return function(name, fn, ...)
+  local run = body(name)
+  start(name)
+  return finish(name, pcall(run, fn, ...))
+end
+)";
+
+// A C function without events: its first upvalue says so. The second is a table with `select`.
+void push_hidden(lua_State* lua, lua_CFunction function) {
+  lua_pushlightuserdata(lua, luaJIT_trace_hidden());
+  lua_newtable(lua);
+  lua_getglobal(lua, "select");
+  lua_setfield(lua, -2, "select");
+  lua_pushcclosure(lua, function, 2);
+}
+
+void add_section(lua_State* lua) {
+  if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
+  for (const lua_CFunction f : {section_start, section_stop, section_function, rethrow})
+    push_hidden(lua, f);
+  lua_getglobal(lua, "pcall");
+  lua_call(lua, 5, 1);
+  lua_setfield(lua, -2, "section");
+}
+
+constexpr luaL_Reg kFunctions[] = {{"start", start},
+                                   {"stop", stop},
+                                   {"pause", pause},
+                                   {"resume", resume},
+                                   {"reset", reset},
+                                   {"is_running", is_running},
+                                   {"report", report},
+                                   {"stats", stats},
+                                   {"dump", dump},
+                                   {"dump_to", dump_to},
+                                   {"stack", stack},
+                                   {"section_start", section_start},
+                                   {"section_stop", section_stop},
+                                   {"sections", sections}};
+
+// What runs instead of a LuaJIT with tracepoints.
+const char* interpreter(lua_State* lua) {
+  lua_getglobal(lua, "jit");
+  if (lua_istable(lua, -1)) lua_getfield(lua, -1, "version");
+  if (lua_type(lua, -1) == LUA_TSTRING) return lua_tostring(lua, -1);
+  lua_getglobal(lua, "_VERSION");
+  return luaL_optstring(lua, -1, "an unknown Lua");
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int luaopen_luatrace(lua_State* lua) {
+  if (luaJIT_trace_hidden == nullptr)
+    return luaL_error(lua,
+                      "luatrace needs a LuaJIT with luatrace's tracepoints; this is %s without "
+                      "them (libluajit-5.1-2-usdt has them)",
+                      interpreter(lua));
+  lua_createtable(lua, 0, 16);
+  for (const luaL_Reg& f : kFunctions) {
+    push_hidden(lua, f.func);
+    lua_setfield(lua, -2, f.name);
+  }
+  add_section(lua);
+  return 1;
+}
+
+}  // namespace luatrace::module

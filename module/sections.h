@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Sections: named stretches of a program, counted per Lua VM whether anything is recorded or not.
+// A section belongs to the coroutine that starts it. Nested starts of the same name count as calls;
+// time passes once, from the outermost start to its stop, suspended time included.
+#pragma once
+
+#include "lua.hpp"
+
+namespace luatrace::module {
+
+// Functions for Lua. section_function(name) -> the function that runs a section's body: a main
+// chunk of that name, so that each section is a row of every report.
+int section_start(lua_State* lua);
+int section_stop(lua_State* lua);
+int sections(lua_State* lua);
+int section_function(lua_State* lua);
+
+}  // namespace luatrace::module

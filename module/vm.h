@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// luatrace.h of the LuaJIT that loads this module. All of it is weak: a LuaJIT without tracepoints
+// has none of it, and the module must be loaded there to say so.
+#pragma once
+
+#include "luatrace.h"
+
+#pragma weak luaJIT_trace_start
+#pragma weak luaJIT_trace_stop
+#pragma weak luaJIT_trace_pause
+#pragma weak luaJIT_trace_resume
+#pragma weak luaJIT_trace_reset
+#pragma weak luaJIT_trace_status
+#pragma weak luaJIT_trace_messages
+#pragma weak luaJIT_trace_report
+#pragma weak luaJIT_trace_coroutine
+#pragma weak luaJIT_trace_hidden

@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: MIT
+-- Named sections: time, CPU time, calls; unpaired use is an error that names the section; what a
+-- section's function returns, throws or yields is not changed; sections are rows.
+local trace, check = require "luatrace", require "check"
+trace.section_start("a")
+check.spin(0.05)
+trace.section_stop("a")
+local a = trace.sections("a")
+assert(a.calls == 1 and a.time >= 0.04 and a.cpu >= 0.04 and a.cpu <= a.time + 0.02, a.time .. " " .. a.cpu)
+check.throws("section 'a' has not been started", trace.section_stop, "a")
+check.throws("section 'new' has not been started", trace.section_stop, "new")
+check.throws("there is no section 'other'", trace.sections, "other")
+trace.section_start("a")
+check.throws("section 'a' has not been started in this coroutine",
+  coroutine.wrap(function() trace.section_stop("a") end))
+trace.section_stop("a")
+
+assert(trace.start())
+local function body(...) return coroutine.yield(...), nil, select("#", ...) end
+local co = coroutine.wrap(function(...) return trace.section("b", body, ...) end)
+check.equal("yielded", table.concat({ co(1, 2) }, " "), "1 2")
+local results = { n = select("#", co(5)), co and 5 }
+check.equal("number of results", results.n, 3)
+local thrown = {}
+local _, why = pcall(trace.section, "b", function() error(thrown) end)
+check.equal("error", why, thrown)
+check.equal("calls", trace.sections("b").calls, 2)
+check.equal("row", check.row(trace.report(), "[section] b").calls, 2)
+check.equal("all sections", trace.sections().a.calls, 2)
+assert(trace.stop())

@@ -1,0 +1,19 @@
+-- SPDX-License-Identifier: MIT
+-- xmake's line: time, share, calls, name : file: line; `anonymous` without a name; paths relative to a
+-- folder; recursion does not overwrite the outer start time.
+local trace, check = require "luatrace", require "check"
+local function fib(n)
+  if n < 2 then check.spin(0.001) return n end
+  return fib(n - 1) + fib(n - 2)
+end
+assert(trace.start())
+fib(6);
+(function() end)()
+assert(trace.stop())
+local here = debug.getinfo(1).source:match("^@(.*)/")
+local text = trace.dump { format = "xmake", source_root = here }
+local time, share, calls = text:match("([%d.]+), +([%d.]+)%%, +(%d+), fib : R4.1_xmake.lua: 5\n")
+check.equal("calls", calls, "25")
+local row = check.row(trace.report(), "fib")
+assert(math.abs(time - row.inclusive_ns / 1e9) < 0.001 and share + 0 <= 100)
+assert(text:find(" 1, anonymous : R4.1_xmake.lua: 11\n", 1, true), text)
