@@ -63,7 +63,7 @@ static char messages[2048];	/* What the recorder has printed. */
 
 static const char *api_fail(const char *what, const char *why)
 {
-  snprintf(message, sizeof(message), "%s%s%s", what, *why ? ": " : "", why);
+  snprintf(message, sizeof(message), "%.850s%s%.150s", what, *why ? ": " : "", why);
   return message;
 }
 

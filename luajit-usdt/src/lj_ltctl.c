@@ -259,7 +259,7 @@ int lj_ltctl_fdsleft(void)
 }
 
 /* Does the descriptor refer to that file? */
-static int same_file(int fd, uint64_t dev, uint64_t ino)
+int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino)
 {
   struct stat st;
   return fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_dev == dev &&
@@ -276,7 +276,7 @@ int lj_ltctl_fdup(int low)
   fd = fcntl(low, F_DUPFD_CLOEXEC, floor);
   if (fd < 0)
     close(low);
-  else if (!fstat(fd, &st) && same_file(low, st.st_dev, st.st_ino))
+  else if (!fstat(fd, &st) && lj_ltctl_samefile(low, st.st_dev, st.st_ino))
     close(low);
   return fd;
 }
@@ -286,7 +286,7 @@ int lj_ltctl_fdup(int low)
 void lj_ltctl_closefd(LTState *lt)
 {
   int err = errno, fd = __atomic_exchange_n(&lt->fd, -1, __ATOMIC_ACQ_REL);
-  if (same_file(fd, lt->dev, lt->ino)) close(fd);
+  if (lj_ltctl_samefile(fd, lt->dev, lt->ino)) close(fd);
   errno = err;
 }
 

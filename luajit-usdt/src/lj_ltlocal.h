@@ -77,6 +77,7 @@
 /* -- Functions, in the order of the files --------------------------------- */
 
 LJ_FUNC int lj_ltctl_fdsleft(void);
+LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
 LJ_FUNC int lj_ltctl_fdup(int low);
 LJ_FUNC void lj_ltctl_closefd(LTState *lt);
 LJ_FUNC void lj_ltctl_env(void);
