@@ -46,6 +46,9 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
+    const size_t plain = plain_length(text.substr(i));
+    out.append(text, i, plain);
+    if ((i += plain) == text.size()) break;
     const auto [code, length] = read_utf8(text.substr(i));
     if (length && !is_invisible(code)) {
       out.append(text, i, length);

@@ -42,4 +42,11 @@ inline bool is_invisible(uint32_t code) {
          (code >= 0xe0000 && code <= 0xe007f);
 }
 
+// How many bytes at the beginning of the text are printable ASCII characters.
+inline size_t plain_length(std::string_view text) {
+  size_t n = 0;
+  while (n < text.size() && text[n] >= ' ' && text[n] <= '~') n++;
+  return n;
+}
+
 }  // namespace luatrace

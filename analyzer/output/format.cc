@@ -77,7 +77,12 @@ std::string_view ending(std::string_view text, size_t width) {
 
 size_t text_width(std::string_view text) {
   size_t columns = 0;
-  while (!text.empty()) columns += take_character(text);
+  while (!text.empty()) {
+    const size_t plain = plain_length(text);  // Nearly always all of it.
+    columns += plain;
+    text.remove_prefix(plain);
+    if (!text.empty()) columns += take_character(text);
+  }
   return columns;
 }
 
