@@ -113,9 +113,9 @@ WriteQueue& Outputs::queue() {
 }
 
 std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& name) {
-  auto output = std::make_shared<Output>(queue(), std::move(opened), name, clock_,
-                                         options_.max_size, options_.compression,
-                                         options_.output != "-");
+  auto output =
+      std::make_shared<Output>(queue(), std::move(opened), name, clock_, options_.max_size,
+                               options_.compression, options_.output != "-");
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;

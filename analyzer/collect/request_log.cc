@@ -24,7 +24,7 @@ RequestStream::Entry& RequestStream::entry(Coroutine& co) {
   e.id = co.id;
   e.open = co.top > 0;
   e.resumed = co.resumed;
-  if (co.top) e.bottom = placement_.function_of(co.frames[1].node);
+  if (co.top) e.bottom = called_.function_of(co.frames[1].node);
   return e;
 }
 
@@ -34,10 +34,10 @@ RequestStream::Owner RequestStream::owner(const Entry& e) const {
   return {};
 }
 
-RequestRule RequestRules::of(FunctionId function, const Placement& placement) {
+RequestRule RequestRules::of(FunctionId function, const CalledFunctions& called) {
   KnownRule& known = grown(rules_, function);
   if (known.known) return known;
-  const FunctionName f = placement.described(function);
+  const FunctionName f = called.described(function);
   static_cast<RequestRule&>(known) = rule_of(f);
   known.begins = by_call() && by_.matches(f);
   known.known = true;
@@ -199,7 +199,7 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
   if (by_call()) call_opened(co, begins);
   Entry* e = find(co);
   if (e == nullptr) return kNoRequest;
-  if (co.top == 1) outermost_opened(*e, placement_.function_of(co.frames[1].node), begins);
+  if (co.top == 1) outermost_opened(*e, called_.function_of(co.frames[1].node), begins);
   return owner(*e).life;
 }
 
@@ -217,7 +217,7 @@ void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
 }
 
 void RequestStream::call_opened(Coroutine& co, bool begins) {
-  const FunctionId function = placement_.function_of(co.frames[co.top].node);
+  const FunctionId function = called_.function_of(co.frames[co.top].node);
   if (!rule(function).begins) return;
   const Entry* known = find(co);
   if (known && owner(*known).life) return;  // Inside another one.
@@ -290,7 +290,7 @@ void RequestStream::lost(uint64_t from, uint64_t to, const Clock& clock) {
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {
   if (turns_ == nullptr || turns_->is_open()) return;
   const bool begun_before = reported && !co.resumed;
-  turns_->begin(ledger_.now(), placement_.function_of(co.frames[1].node), begun_before);
+  turns_->begin(ledger_.now(), called_.function_of(co.frames[1].node), begun_before);
 }
 
 // No call of the coroutine runs any more; one of its resumers may.
@@ -347,9 +347,9 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   Entry* e = find(co);
   if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
   if (ledger_[e->life].doubtful) return;
-  FunctionId function = placement_.function_of(co.frames[co.top].node);
-  if (placement_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
-    function = placement_.function_of(co.frames[co.top - 1].node);
+  FunctionId function = called_.function_of(co.frames[co.top].node);
+  if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
+    function = called_.function_of(co.frames[co.top - 1].node);
   wait(co.request_entry, function);
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);
@@ -367,6 +367,24 @@ void RequestStream::resumed(Coroutine& co) {
   ledger_.waits(e->life, state, false);
 }
 
+// -- Live reading --
+
+// What refers to a request that has ended means no more than none, except as a member of its list.
+void RequestStream::forget_ended() {
+  constexpr size_t kMaxBeforeGap = 1 << 20;
+  for (Entry& e : entries_) {
+    if (!ledger_.lives(e.outer)) e.outer = kNoRequest;
+    if (e.life && !ledger_.lives(e.life)) work_for(e, kNoRequest);
+  }
+  std::erase_if(before_gap_, [this](const auto& entry) { return !ledger_.lives(entry.second); });
+  if (before_gap_.size() > kMaxBeforeGap) before_gap_.clear();
+}
+
+void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
+  forget_ended();
+  ledger_.move_to(out, number);
+}
+
 // -- Results --
 
 RequestLog::RequestLog(const std::vector<std::string>& by, const Wanted& wanted)
@@ -378,8 +396,8 @@ void RequestLog::keep_steps(size_t limit) {
   steps_ = std::make_shared<RequestStepLog>(limit);
 }
 
-RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
-  const auto [it, fresh] = streams_.try_emplace(number, placement, rules_);
+RequestStream& RequestLog::stream(StreamId number, const CalledFunctions& called) {
+  const auto [it, fresh] = streams_.try_emplace(number, called, rules_);
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
   if (fresh && steps_) it->second.ledger().record_steps(steps_.get(), number);
