@@ -5,6 +5,14 @@
 
 namespace luatrace::analyze {
 
+Trust take_trust(Trust& before, const Trust& now) {
+  Trust trust = now;
+  for (const auto& [name, counter] : kCounters)
+    trust.*counter -= std::min(before.*counter, trust.*counter);
+  before = now;
+  return trust;
+}
+
 LiveTrace::LiveTrace(Input& input, const std::function<void(const std::string&)>& warn)
     : budget_(kMaxNodes),
       diag_(input.name(), warn),
@@ -18,10 +26,7 @@ LiveTrace::~LiveTrace() = default;
 
 Report LiveTrace::interval() {
   streams_.settle();
-  Trust trust = diag_.trust;
-  for (const auto& [name, counter] : kCounters)
-    trust.*counter -= std::min(before_.*counter, trust.*counter);
-  before_ = diag_.trust;
+  const Trust trust = take_trust(before_, diag_.trust);
   Report report;
   add_to_report(report, {"", facts_, profile_, nullptr, nullptr, trust, 0},
                 [&](const Function& f) { return symbolizer_.find(facts_.maps, f); });

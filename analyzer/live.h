@@ -25,6 +25,9 @@
 
 namespace luatrace::analyze {
 
+// The counters of the time since they were `before`, which becomes `now`.
+Trust take_trust(Trust& before, const Trust& now);
+
 class LiveTrace {
  public:
   // Reads the header. `warn` as for Pipeline. Throws Unreadable, as step() does.

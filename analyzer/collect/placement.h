@@ -25,6 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/collect/called_functions.h"
 #include "analyzer/collect/groups.h"
 #include "analyzer/collect/profile.h"
 #include "analyzer/filter/call_path.h"
@@ -47,7 +48,7 @@ struct Place {
   bool unknown = false;  // Unknown callers, or a coroutine they resumed, outside its calls.
 };
 
-class Placement {
+class Placement final : public CalledFunctions {
  public:
   // Other threads may add to `functions` meanwhile. `out`: the shown tree.
   Placement(const FilterPlan& plan, FunctionTable& functions, const SymbolFinder& symbols,
@@ -74,7 +75,7 @@ class Placement {
   Place operator[](uint32_t raw) const {
     return is_plain_ ? plain_place(NodeId(raw)) : places_[raw];
   }
-  FunctionId function_of(uint32_t raw) const {
+  FunctionId function_of(uint32_t raw) const override {
     return FunctionId(raw_[NodeId(raw)].function & ~kDropped);
   }
   bool is_dropped(uint32_t raw) const { return raw_[NodeId(raw)].function & kDropped; }
@@ -87,12 +88,12 @@ class Placement {
   // Whether every call is shown, as a call of its own function.
   bool is_plain() const { return is_plain_; }
   // See CallPath::described().
-  FunctionName described(FunctionId function) const { return path_.described(function); }
+  FunctionName described(FunctionId function) const override { return path_.described(function); }
   // Groups::make().
   FunctionId group(const std::string& name, bool coroutine = false) {
     return groups_.make(name, coroutine);
   }
-  bool is_builtin(FunctionId function) const;
+  bool is_builtin(FunctionId function) const override;
 
   // Returns the group that a coroutine inherits if the call at `raw` creates it; by_host: no call
   // does, but the host program.

@@ -2,6 +2,7 @@
 #include "analyzer/collect/request_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/collect/request_trail.h"
 
@@ -32,8 +33,14 @@ void RequestLedger::remove_from_list(RequestId id) {
 }
 
 RequestId RequestLedger::begin(uint64_t address, const RequestClock& since) {
-  const RequestId id(static_cast<uint32_t>(lives_.size()));
-  RequestLife& life = lives_.emplace_back();
+  if (free_.empty()) {
+    free_.emplace_back(static_cast<uint32_t>(lives_.size()));
+    lives_.emplace_back();
+  }
+  const RequestId id = free_.back();
+  free_.pop_back();
+  RequestLife& life = lives_[id] = {};
+  life.sums.number = last_number_ ? ++*last_number_ : uint32_t{id};
   life.address = address;
   life.sums.begin = since;
   life.last = now_;
@@ -89,6 +96,9 @@ void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {
   life.sums.unfinished = unfinished;
   remove_from_list(id);
   life.lives = false;
+  ended_.push_back(id);
+  if (const auto it = by_address_.find(life.address); it != by_address_.end() && it->second == id)
+    by_address_.erase(it);
 }
 
 // Those that are in doubt already stay so: a trace with many gaps costs no more.
@@ -124,12 +134,45 @@ void RequestLedger::end_all() {
 }
 
 void RequestLedger::move_to(std::vector<RequestSums>& out, StreamId stream) {
-  for (size_t i = 1; i < lives_.size(); i++) {
-    if (lives_[i].lives) continue;
-    lives_[i].sums.stream = stream;
-    lives_[i].sums.number = static_cast<uint32_t>(i);
-    out.push_back(std::move(lives_[i].sums));
+  for (const RequestId id : ended_) {
+    lives_[id].sums.stream = stream;
+    out.push_back(std::move(lives_[id].sums));
   }
+  free_.insert(free_.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+}
+
+// -- Readers that go on --
+
+void RequestLedger::end_quiet(uint64_t before) {
+  List quiet;
+  for (const List* list : {&living_, &doubtful_})
+    for (const RequestId id : *list)
+      if (!lives_[id].open && lives_[id].last.total < before) quiet.push_back(id);
+  for (const RequestId id : quiet) end(id, lives_[id].last, lives_[id].doubtful);
+}
+
+size_t RequestLedger::copy_open(std::vector<RequestSums>& out, StreamId stream,
+                                const RequestClock& at, size_t limit) const {
+  List open;
+  for (const RequestId id : living_)
+    if (lives_[id].open) open.push_back(id);
+  const size_t count = open.size(), copied = std::min(limit, count);
+  const auto key = [this](RequestId id) {
+    return std::pair(lives_[id].sums.begin.total, lives_[id].sums.number);
+  };
+  std::partial_sort(open.begin(), open.begin() + static_cast<ptrdiff_t>(copied), open.end(),
+                    [&](RequestId a, RequestId b) { return key(a) < key(b); });
+  open.resize(copied);
+  for (const RequestId id : open) {
+    RequestLife life = lives_[id];
+    settle_wait(life, at.idle);
+    life.sums.end = at;
+    life.sums.stream = stream;
+    life.sums.unfinished = true;
+    out.push_back(std::move(life.sums));
+  }
+  return count;
 }
 
 }  // namespace luatrace::analyze

@@ -96,23 +96,36 @@ class RequestLedger {
   // The recording ends.
   void end_all();
 
-  // Moves the requests that have ended, in the order in which they were found. The last call.
+  // Moves the requests that have ended. Their ids are used again: nothing may know them afterwards.
   void move_to(std::vector<RequestSums>& out, StreamId stream);
+
+  // For readers that go on. Numbers the requests of several streams together.
+  void number_by(uint32_t* last) { last_number_ = last; }
+  // Requests that live, or have ended and were not moved.
+  size_t size() const { return lives_.size() - 1 - free_.size(); }
+  // Ends what did nothing since `before` (RequestClock::total) and may have ended: the requests
+  // without an open call, and those in doubt.
+  void end_quiet(uint64_t before);
+  // Adds the requests with an open call, as if they ended at `at`; of more than `limit` those that
+  // began first. Returns the number of all.
+  size_t copy_open(std::vector<RequestSums>& out, StreamId stream, const RequestClock& at,
+                   size_t limit) const;
 
  private:
   using List = std::vector<RequestId>;
   List& list_of(const RequestLife& life) { return life.doubtful ? doubtful_ : living_; }
   void add_to_list(RequestId id);
   void remove_from_list(RequestId id);
-  void settle_wait(RequestLife& life, uint64_t idle);
+  static void settle_wait(RequestLife& life, uint64_t idle);
 
   RequestClock now_;
   RequestId watched_;
   RequestTrail* trail_ = nullptr;
   RequestStepLog* steps_ = nullptr;
   StreamId stream_;
+  uint32_t* last_number_ = nullptr;
   std::vector<RequestLife> lives_{1};
-  List living_, doubtful_;
+  List living_, doubtful_, ended_, free_;
   std::unordered_map<uint64_t, RequestId, RandomHash> by_address_;
 };
 

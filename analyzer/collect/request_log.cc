@@ -24,7 +24,7 @@ RequestStream::Entry& RequestStream::entry(Coroutine& co) {
   e.id = co.id;
   e.open = co.top > 0;
   e.resumed = co.resumed;
-  if (co.top) e.bottom = placement_.function_of(co.frames[1].node);
+  if (co.top) e.bottom = called_.function_of(co.frames[1].node);
   return e;
 }
 
@@ -34,10 +34,10 @@ RequestStream::Owner RequestStream::owner(const Entry& e) const {
   return {};
 }
 
-RequestRule RequestRules::of(FunctionId function, const Placement& placement) {
+RequestRule RequestRules::of(FunctionId function, const CalledFunctions& called) {
   KnownRule& known = grown(rules_, function);
   if (known.known) return known;
-  const FunctionName f = placement.described(function);
+  const FunctionName f = called.described(function);
   static_cast<RequestRule&>(known) = rule_of(f);
   known.begins = by_call() && by_.matches(f);
   known.known = true;
@@ -151,7 +151,7 @@ void RequestStream::resolve(Entry& e) {
 
 // Whether a phase that the request has reached already shows that this is another one. Some phases
 // run several times; `set` once for each variable.
-bool RequestStream::is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
+static bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
   if (phase < life.reached) return true;
   if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
   const auto& phases = life.sums.phases;
@@ -163,9 +163,9 @@ bool RequestStream::is_repeated(const RequestLife& life, Phase phase, FunctionId
 // end was not seen: there is no log phase.
 bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bottom) {
   if (life.sums.phases.empty()) return false;
-  const RequestRule r = rule(bottom);
+  const RequestRule r = rules_.of(bottom, called_);
   const Entry& waiting = entries_[life.waiting];
-  if (waiting.waiting && rule(waiting.wait).restarts) return life.reached = r.phase, false;
+  if (waiting.waiting && rules_.of(waiting.wait, called_).restarts) return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
   if (!e.fresh || !(e.created || e.resumed)) return false;
   if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
@@ -181,7 +181,7 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
     ledger_.end(e.life, ledger_[e.life].last, false);
     work_for(e, ledger_.begin(e.address, e.since));
   }
-  const RequestRule r = rule(bottom);
+  const RequestRule r = rules_.of(bottom, called_);
   const bool own = e.created || e.resumed;  // It is not the main coroutine.
   RequestLife& life = ledger_[e.life];
   if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
@@ -202,7 +202,7 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
   if (rules_.by_call()) call_opened(co, begins);
   Entry* e = find(co);
   if (e == nullptr) return kNoRequest;
-  if (co.top == 1) outermost_opened(*e, placement_.function_of(co.frames[1].node), begins);
+  if (co.top == 1) outermost_opened(*e, called_.function_of(co.frames[1].node), begins);
   return owner(*e).life;
 }
 
@@ -220,8 +220,8 @@ void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
 }
 
 void RequestStream::call_opened(Coroutine& co, bool begins) {
-  const FunctionId function = placement_.function_of(co.frames[co.top].node);
-  if (!rule(function).begins) return;
+  const FunctionId function = called_.function_of(co.frames[co.top].node);
+  if (!rules_.of(function, called_).begins) return;
   const Entry* known = find(co);
   if (known && owner(*known).life) return;  // Inside another one.
   const RequestId id = ledger_.begin(0, ledger_.now());
@@ -244,7 +244,7 @@ void RequestStream::closed(Coroutine& co, uint32_t depth) {
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
   const bool ends =
-      rules_.by_host() ? depth == 1 && rule(e->bottom).phase == Phase::kLog : depth == e->depth;
+      rules_.by_host() ? depth == 1 && rules_.of(e->bottom, called_).phase == Phase::kLog : depth == e->depth;
   if (lives && ends && !ledger_.lives(e->outer)) {
     ledger_.end(e->life, ledger_.now(), false);
     work_for(*e, kNoRequest);
@@ -290,7 +290,7 @@ void RequestStream::begin_turn(const Coroutine& co, bool reported) {
   if (turns == nullptr || turns->is_open()) return;
   const bool begun_before = reported && !co.resumed;
   const FunctionId entry =
-      co.top ? placement_.function_of(co.frames[1].node) : kUnknownFunction;  // After a gap.
+      co.top ? called_.function_of(co.frames[1].node) : kUnknownFunction;  // After a gap.
   turns->begin(ledger_.now(), entry, begun_before);
 }
 
@@ -305,7 +305,7 @@ RequestState RequestStream::state_of(const RequestLife& life, EntryId& from) {
   if (!is_waiting(from)) return {};
   const Entry& main = entries_[from];
   const RequestState own{main.wait, kNoFunction, main.phase, main.id};
-  if (!rule(main.wait).waits_for_others) return own;
+  if (!rules_.of(main.wait, called_).waits_for_others) return own;
   const EntryId other = life.waiting == from ? main.next : life.waiting;
   if (!is_waiting(other)) return own;
   from = other;
@@ -341,9 +341,9 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   Entry* e = find(co);
   if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
   if (ledger_[e->life].doubtful) return;
-  FunctionId function = placement_.function_of(co.frames[co.top].node);
-  if (placement_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
-    function = placement_.function_of(co.frames[co.top - 1].node);
+  FunctionId function = called_.function_of(co.frames[co.top].node);
+  if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
+    function = called_.function_of(co.frames[co.top - 1].node);
   wait(co.request_entry, function);
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);
@@ -361,6 +361,20 @@ void RequestStream::resumed(Coroutine& co) {
   ledger_.waits(e->life, state, false);
 }
 
+// -- Live reading --
+
+// What refers to a request that has ended means no more than none, except as a member of its list.
+void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
+  constexpr size_t kMaxBeforeGap = 1 << 20;
+  for (Entry& e : entries_) {
+    if (!ledger_.lives(e.outer)) e.outer = kNoRequest;
+    if (e.life && !ledger_.lives(e.life)) work_for(e, kNoRequest);
+  }
+  std::erase_if(before_gap_, [this](const auto& entry) { return !ledger_.lives(entry.second); });
+  if (before_gap_.size() > kMaxBeforeGap) before_gap_.clear();
+  ledger_.move_to(out, number);
+}
+
 // -- Results --
 
 RequestLog::RequestLog(const std::vector<std::string>& by, const Wanted& wanted)
@@ -372,8 +386,8 @@ void RequestLog::keep_steps(size_t limit) {
   steps_ = std::make_shared<RequestStepLog>(limit);
 }
 
-RequestStream& RequestLog::stream(StreamId number, const Placement& placement) {
-  const auto [it, fresh] = streams_.try_emplace(number, placement, rules_);
+RequestStream& RequestLog::stream(StreamId number, const CalledFunctions& called) {
+  const auto [it, fresh] = streams_.try_emplace(number, called, rules_);
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
   if (fresh && steps_) it->second.ledger().record_steps(steps_.get(), number);

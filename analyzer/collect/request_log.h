@@ -16,9 +16,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyzer/collect/placement.h"
+#include "analyzer/collect/called_functions.h"
 #include "analyzer/collect/request_ledger.h"
 #include "analyzer/collect/turns.h"
+#include "analyzer/filter/pattern.h"
 #include "analyzer/machine/machine.h"
 
 namespace luatrace::analyze {
@@ -34,7 +35,9 @@ class RequestRules {
   bool by_host() const { return by_.empty(); }
   bool by_coroutine() const { return by_coroutine_; }
   bool by_call() const { return !by_host() && !by_coroutine(); }
-  RequestRule of(FunctionId function, const Placement& placement);
+  RequestRule of(FunctionId function, const CalledFunctions& called);
+  // Names may have come that were not known before.
+  void forget() { rules_.clear(); }
 
  private:
   struct KnownRule : RequestRule {
@@ -49,8 +52,8 @@ class RequestRules {
 class RequestStream {
  public:
   // The references must stay valid.
-  RequestStream(const Placement& placement, RequestRules& rules)
-      : placement_(placement), rules_(rules) {}
+  RequestStream(const CalledFunctions& called, RequestRules& rules)
+      : called_(called), rules_(rules) {}
 
   // What the stack machine reports, see FilteredProfile.
   void request(const Coroutine& current, Coroutine& co, uint64_t address);
@@ -71,6 +74,10 @@ class RequestStream {
   void begin_turn(const Coroutine& co, bool reported);
 
   RequestLedger& ledger() { return ledger_; }
+  // Moves the requests that have ended, for a reader that goes on: their memory is used again.
+  void take_ended(std::vector<RequestSums>& out, StreamId number);
+  // The cost of take_ended(), in coroutines and requests.
+  size_t size() const { return entries_.size() + ledger_.size(); }
   TurnStream* turns = nullptr;  // Those of the stream, if they are collected.
 
  private:
@@ -110,12 +117,10 @@ class RequestStream {
     return EntryId(static_cast<uint32_t>(&e - entries_.data()));
   }
   Owner owner(const Entry& e) const;
-  RequestRule rule(FunctionId function) { return rules_.of(function, placement_); }
   void work_for(Entry& e, RequestId life);
   void set_open(Entry& e, bool open);
   void resolve(Entry& e);
   bool begins_anew(const Entry& e, RequestLife& life, FunctionId bottom);
-  bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom);
   void outermost(Entry& e, FunctionId bottom, Seen seen);
   void outermost_opened(Entry& e, FunctionId bottom, bool begins);
   void call_opened(Coroutine& co, bool begins);
@@ -124,7 +129,7 @@ class RequestStream {
   void wait(EntryId id, FunctionId function);
   void wake(Entry& e);
 
-  const Placement& placement_;
+  const CalledFunctions& called_;
   RequestRules& rules_;
   RequestLedger ledger_;
   std::vector<Entry> entries_{1};
@@ -152,7 +157,7 @@ class RequestLog {
 
   // Whether it must see each call.
   bool follows_calls() const { return rules_.by_call() || wanted_.number; }
-  RequestStream& stream(StreamId number, const Placement& placement);
+  RequestStream& stream(StreamId number, const CalledFunctions& called);
   bool wants(const RequestSums& r) const {
     return wanted_.number && r.number == wanted_.number && r.stream == wanted_.stream;
   }
@@ -161,6 +166,8 @@ class RequestLog {
   // The steps that are kept; null if they are not wanted.
   RequestStepLog* steps() const { return steps_.get(); }
   const TurnLog* turns() const { return turns_ ? &*turns_ : nullptr; }
+  // See RequestRules::forget().
+  void forget_rules() { rules_.forget(); }
   // Adds the requests of other streams.
   void add(const RequestLog& other);
   // All has been read.

@@ -73,12 +73,12 @@ class Streams : public TraceSink {
     m.block(block);
   }
 
-  // For sinks of sums, instead of finish(), to see what has happened so far: the facts get the sums
-  // of the time since restart(), which is to be called next, with an empty sink.
+  // Instead of finish(), to see what has happened so far: the facts get the sums of the time since
+  // restart(), or all of it. For sinks of sums restart() is to be called next, with an empty sink.
   void settle() {
     facts_.sums.clear();
     for (auto& [number, m] : machines_) {
-      m->settle();
+      if constexpr (!Sink::kFrames) m->settle();
       facts_.sums.push_back(sums_of(number, *m));
     }
   }

@@ -205,25 +205,9 @@ void Views::waits() {
 }
 
 ReportRequest Views::request(const RequestSums& from) {
-  ReportRequest out{.file = file_,
-                    .vm = from.stream,
-                    .coroutines = from.coroutines,
-                    .start_ns = since(from.begin.tick),
-                    .wall_ns = from.wall(),
-                    .running_ns = from.own,
-                    .wait_ns = from.waited(),
-                    .others_ns = from.others(),
-                    .unattributed_ns = from.unattributed(),
-                    .begun_before = from.begun_before,
-                    .unfinished = from.unfinished,
-                    .waits = {},
-                    .phases = {}};
-  for (const RequestWait& w : from.waits)
-    out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
-  std::stable_sort(out.waits.begin(), out.waits.end(),
-                   [](const auto& a, const auto& b) { return a.ns > b.ns; });
-  for (const RequestPhase& p : from.phases)
-    out.phases.push_back({function(p.function), p.running_ns, p.wait_ns});
+  ReportRequest out = report_request(from, [this](FunctionId index) { return function(index); });
+  out.file = file_;
+  out.start_ns = since(from.begin.tick);
   return out;
 }
 
@@ -379,6 +363,28 @@ void Views::timeline() {
 }
 
 }  // namespace
+
+ReportRequest report_request(const RequestSums& from,
+                             const std::function<ReportFunctionId(FunctionId)>& function) {
+  ReportRequest out{.vm = from.stream,
+                    .coroutines = from.coroutines,
+                    .wall_ns = from.wall(),
+                    .running_ns = from.own,
+                    .wait_ns = from.waited(),
+                    .others_ns = from.others(),
+                    .unattributed_ns = from.unattributed(),
+                    .begun_before = from.begun_before,
+                    .unfinished = from.unfinished,
+                    .waits = {},
+                    .phases = {}};
+  for (const RequestWait& w : from.waits)
+    out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
+  std::stable_sort(out.waits.begin(), out.waits.end(),
+                   [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  for (const RequestPhase& p : from.phases)
+    out.phases.push_back({function(p.function), p.running_ns, p.wait_ns});
+  return out;
+}
 
 void add_views(Report& report, const FileResult& result, const std::vector<ReportFunctionId>& map,
                const SymbolFinder& symbols) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // luatrace-top: shows what running processes spend their time on, again and again.
 //
-// luatrace-record writes the trace into a pipe; LiveTrace sums it up; at the end of each interval
-// its report is shown as a table. One thread does all of it: it waits for the trace, keys, signals,
+// luatrace-record writes the trace into a pipe; a View sums it up; at the end of each interval its
+// text is shown. One thread does all of it: it waits for the trace, keys, signals,
 // messages of the recorder and the end of the interval, whatever comes first. Where tables take
 // longer than the events need, the recorder drops events and says so: nothing is stored.
 #include <poll.h>
@@ -13,12 +13,12 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <optional>
 
-#include "analyzer/live.h"
 #include "analyzer/top/recorder.h"
 #include "analyzer/top/screen.h"
-#include "analyzer/top/table.h"
+#include "analyzer/top/view.h"
 #include "base/escape.h"
 #include "cli/command_line.h"
 #include "cli/duration.h"
@@ -31,12 +31,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kFailed = 125;
 constexpr uint64_t kMinInterval = 100000000;  // ns
+constexpr const char* kFunctionOrders = "self inclusive calls suspended name";
+constexpr const char* kRequestOrders = "wall running waits others unattributed";
 
 struct Options {
   std::chrono::nanoseconds interval{1000000000};
   uint64_t count = 0;  // Tables; 0: no limit.
-  std::optional<size_t> limit;
-  std::string sort = "self";
+  TableOptions view;
   std::vector<std::string> recorder;
 };
 
@@ -57,6 +58,19 @@ std::vector<std::string> recorder_options(const CommandLine& given) {
   return out;
 }
 
+TableOptions view_options(const CommandLine& given) {
+  TableOptions o;
+  o.request_by = given.list("request-by");
+  o.requests = given.has("requests") || !o.request_by.empty();
+  o.sort = given.last("sort").value_or(o.requests ? "wall" : "self");
+  if (!is_choice(o.requests ? kRequestOrders : kFunctionOrders, o.sort))
+    throw UsageError("--sort: invalid value '" + o.sort + "' " + (o.requests ? "with" : "without") +
+                     " --requests; choose " +
+                     choices_text(o.requests ? kRequestOrders : kFunctionOrders));
+  if (given.has("limit")) o.limit = positive(given, "limit");
+  return o;
+}
+
 Options read_options(const CommandLine& given) {
   if (!given.operands().empty())
     throw UsageError('\'' + given.operands()[0] +
@@ -71,8 +85,7 @@ Options read_options(const CommandLine& given) {
     o.interval = std::chrono::nanoseconds(*ns);
   }
   if (given.has("count")) o.count = positive(given, "count");
-  if (given.has("limit")) o.limit = positive(given, "limit");
-  o.sort = given.last("sort").value_or("self");
+  o.view = view_options(given);
   o.recorder = recorder_options(given);
   return o;
 }
@@ -103,7 +116,6 @@ class Top {
   // Reads a bit of the trace. False at its end.
   bool read();
   void show();
-  TableOptions table_options() const;
   int end(bool by_itself);
   bool is_done() const { return quits_ || (options_.count && shown_ >= options_.count); }
 
@@ -112,7 +124,7 @@ class Top {
   std::optional<Screen> screen_;
   Recorder recorder_;
   analyze::Input input_;
-  std::optional<analyze::LiveTrace> live_;
+  std::unique_ptr<View> view_;
   std::string messages_;  // Those of the recorder, if the screen is a terminal, and of the reader.
   std::string table_;     // The last one shown.
   Clock::time_point next_ = Clock::now() + options_.interval;
@@ -138,28 +150,21 @@ bool Top::wait() {
 
 // A block of which a part has come is waited for: the recorder is about to write the rest.
 bool Top::read() {
-  if (live_) return live_->step();
+  if (view_) return view_->step();
   if (input_.need(1) == 0) return false;  // The recorder has said why.
-  live_.emplace(input_,
-                [this](const std::string& text) { messages_ += "luatrace-top: " + text + '\n'; });
+  const auto warn = [this](const std::string& text) {
+    messages_ += "luatrace-top: " + text + '\n';
+  };
+  const auto make = options_.view.requests ? request_view : function_view;
+  view_ = make(input_, warn, options_.view);
   return true;
-}
-
-TableOptions Top::table_options() const {
-  constexpr size_t kOtherLines = 4;  // The sums, the heading, a note.
-  TableOptions table;
-  table.sort = options_.sort;
-  const size_t rows = screen_->is_terminal() ? std::max(screen_->rows(), kOtherLines + 1) : 0;
-  table.limit = options_.limit.value_or(rows ? rows - kOtherLines : 20);
-  table.style.width = terminal_columns();
-  return table;
 }
 
 void Top::show() {
   next_ = std::max(next_ + options_.interval, Clock::now());
-  if (!live_) return;
+  if (!view_) return;
   shown_++;
-  table_ = table_text(live_->interval(), live_->trust(), table_options());
+  table_ = view_->text(screen_->is_terminal() ? screen_->rows() : 0, {false, terminal_columns()});
   if (screen_->is_terminal())
     screen_->show(table_);
   else

@@ -15,10 +15,17 @@ constexpr OptionSpec kOptions[] = {
     {kTable, "interval", 'n', "SECONDS", false, false, "time between two tables (1)",
      "Also with a unit: 500ms. At least 100ms."},
     {kTable, "count", 0, "N", false, false, "end after N tables", nullptr},
-    {kTable, "by", 0, "WHAT", false, false, "what is a row: function (default)", nullptr, "function"},
-    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls, suspended or name", nullptr,
-     "self inclusive calls suspended name"},
-    {kTable, "limit", 0, "N", false, false, "number of rows; as many as the terminal has (default), or 20", nullptr},
+    {kTable, "requests", 0, nullptr, false, false, "requests instead of functions",
+     "Of those that ended since the table before: how many, percentiles of their times, and a row for each of the slowest, as "
+     "luatrace-analyze --requests has it; and the open ones that began first."},
+    {kTable, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
+     "For programs whose host does not say for which request it works. With @coroutines instead of FN, each coroutine that the "
+     "host resumes while no Lua runs is a request."},
+    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls, suspended or name",
+     "With --requests, of those that ended: wall (default), running, waits, others or unattributed.",
+     "self inclusive calls suspended name wall running waits others unattributed"},
+    {kTable, "limit", 0, "N", false, false, "number of rows; as many as the terminal has (default), or 20",
+     "With --requests a third of them, or more, is for open requests."},
 
     {kRecording, "pid", 'p', "PID", false, true, "the process", nullptr, nullptr, Complete::kProcess},
     {kRecording, "children", 0, nullptr, false, false, "also its descendants, including new ones", nullptr},
@@ -44,6 +51,7 @@ constexpr const char* kNotes[] = {
 constexpr Meaning kExamples[] = {
     {"-p 4711", "what a process spends its time on, until q"},
     {"-p MASTER --children -n 5", "a server's workers, every five seconds"},
+    {"-p MASTER --children --requests", "the requests of nginx's workers"},
     {"-p 4711 --count 1 >table.txt", "one second as a table in a file"}};
 constexpr Meaning kEnvironment[] = {{"COLUMNS", "width of the table, if exported"},
                                     {"PATH",
@@ -56,19 +64,19 @@ constexpr Meaning kStatuses[] = {
      "that of luatrace-record -p: 0 success, 120 no such process, 121 permission denied, "
      "122 no LuaJIT with tracepoints, 123 it is being recorded already, 124 no event came"}};
 
-constexpr Program kProgram = {
-    "luatrace-top",
-    "shows what running LuaJIT programs spend their time on",
-    kUses,
-    "Attaches to running processes, and shows their functions by time, again every second.\n",
-    kNotes,
-    kOptions,
-    kStatuses,
-    kExamples,
-    kEnvironment,
-    kFiles,
-    "luatrace(1), luatrace-record(1), luatrace-analyze(1)",
-    Operands::kNone};
+constexpr Program kProgram = {"luatrace-top",
+                              "shows what running LuaJIT programs spend their time on",
+                              kUses,
+                              "Attaches to running processes, and shows their functions or "
+                              "requests by time, again every second.\n",
+                              kNotes,
+                              kOptions,
+                              kStatuses,
+                              kExamples,
+                              kEnvironment,
+                              kFiles,
+                              "luatrace(1), luatrace-record(1), luatrace-analyze(1)",
+                              Operands::kNone};
 
 }  // namespace
 

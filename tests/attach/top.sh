@@ -24,6 +24,16 @@ detached $target "the end of luatrace top"
 grep -E 'calls▼' "$scratch/tables" >/dev/null || fail "not sorted by calls: $(cat "$scratch/tables")"
 same "--limit 1" "work" "$(sed -nE '3s/.* ([a-z]+)  \(.*/\1/p' "$scratch/tables")"
 
+# Requests: each call of handle is one; serve is one that is open.
+"$top" -p $target -n 300ms --count 2 --request-by handle --limit 3 >"$scratch/tables" || fail "--requests: status $?"
+same "sums of requests" 2 "$(grep -cE '^[1-9][0-9,]* requests? ended \([0-9.]+/s\); wall: p50 .*, p90 .*, p99 .*, max ' "$scratch/tables")"
+same "ledgers" 2 "$(grep -cE '^in all: wall .* = running .* \+ waits .* \+ others .* \+ unattributed ' "$scratch/tables")"
+rows=$(grep -cE '^ *[0-9,]+ .* handle ' "$scratch/tables") || true
+[ "$rows" -ge 4 ] && [ "$rows" -le 6 ] || fail "$rows rows of requests: $(cat "$scratch/tables")"
+"$top" -p $target -n 300ms --count 1 --request-by serve >"$scratch/tables"
+grep -x 'no request ended' "$scratch/tables" >/dev/null || fail "a request that is open has ended: $(cat "$scratch/tables")"
+grep -E '^1 open request, ' "$scratch/tables" >/dev/null || fail "no open request: $(cat "$scratch/tables")"
+
 # A process that sleeps: nothing comes, yet the tables and the end come in time.
 "$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int usleep(unsigned);") ffi.C.usleep(60000000)' &
 sleeper=$!
@@ -45,7 +55,8 @@ refuses "^luatrace-top: '4711': not an option" "$top" 4711
 refuses "^luatrace-top: --interval: '0' is out of range" "$top" -p 1 -n 0
 refuses "^luatrace-top: --interval: 'x' is not a time" "$top" -p 1 -n x
 refuses "^luatrace-top: --count: '0' is out of range" "$top" -p 1 --count 0
-refuses "^luatrace-top: .*choose" "$top" -p 1 --by request
+refuses "^luatrace-top: --sort: invalid value 'self' with --requests; choose wall, " "$top" -p 1 --requests --sort self
+refuses "^luatrace-top: --sort: invalid value 'wall' without --requests; choose self, " "$top" -p 1 --sort wall
 
 # A signal ends it as q does.
 "$top" -p $target -n 100ms >"$scratch/tables" 2>"$scratch/err" &

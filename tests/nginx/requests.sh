@@ -29,6 +29,25 @@ started+=($worker)
 
 # visit URI...: one after the other
 visit() { for uri in "$@"; do curl -sS -m 20 "http://127.0.0.1:$port/$uri" >/dev/null || fail "/$uri"; done; }
+
+# luatrace top --requests: what ended, and while /long sleeps, what is open.
+"$build/bin/luatrace-top" -p "$worker" --requests -n 300ms >tables 2>top.err &
+top=$!
+started+=($top)
+watched() { answers && grep -q ' ended (' tables; }
+within 20 "luatrace top" watched
+visit long &
+long=$!
+open() { grep -A2 '^1 open request, ' tables | grep -E ' ngx\.sleep [0-9.]+ m?s +content [0-9.]+ [a-z]+ \+ ' >/dev/null; }
+within 20 "an open request" open
+wait $long
+visit sleep busy
+ended() { grep -qE "$1" tables; }
+within 20 "the long request in a table" ended ' 1\.[5-9][0-9]* s .* ngx\.sleep 1\.[5-9]'
+within 20 "the sleeping request in a table" ended ' 1[0-4][0-9](\.[0-9])? ms .* ngx\.sleep 1[0-4][0-9]'
+kill -TERM $top
+wait $top || fail "luatrace top ended with $?: $(cat top.err)"
+
 "$build/bin/luatrace-record" -v -o trace.bin -p "$worker" 2>record.err &
 recorder=$!
 started+=($recorder)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "analyzer/top/table.h"
-
+// The functions of an interval, by their times.
 #include <algorithm>
 #include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "analyzer/collect/tree_links.h"
-#include "analyzer/output/format.h"
+#include "analyzer/live.h"
 #include "analyzer/output/views.h"
 #include "analyzer/report/tree_times.h"
+#include "analyzer/top/view.h"
 
 namespace luatrace::top {
 
@@ -19,10 +19,6 @@ namespace {
 
 double percent(uint64_t part, uint64_t whole) {
   return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
-std::string percent_text(uint64_t part, uint64_t whole) {
-  return cell_text(Cell::of_percent(percent(part, whole))) + " %";
 }
 
 // What the functions are sorted by, and their suspended times.
@@ -49,20 +45,8 @@ std::vector<uint32_t> sorted(const Report& r, const Figures& figures, const std:
   return list;
 }
 
-std::string head(const Report& r, const Trust& all) {
-  std::ostringstream out;
-  out << format_time(r.traced_ns) << " of " << counted(r.files[0].streams.size(), "Lua VM")
-      << ": running " << percent_text(r.self_ns, r.traced_ns) << ", idle "
-      << percent_text(r.idle_ns, r.traced_ns) << ", unknown " << percent_text(r.gap_ns, r.traced_ns)
-      << "; " << counted(r.trust.events, "event") << ", " << format_count(r.trust.lost) << " lost ("
-      << format_count(all.lost) << " in all)\n";
-  return out.str();
-}
-
-}  // namespace
-
-std::string table_text(const Report& r, const Trust& all, const TableOptions& options) {
-  if (r.traced_ns == 0) return "no event came\n";
+std::string table_text(const Report& r, const std::string& sort, size_t limit,
+                       const TextStyle& style) {
   const Figures figures{
       outermost_sums(r.tree, r.functions.size(),
                      subtree_sums(r.tree, [&](NodeId node) { return r.node_suspended_ns[node]; }))};
@@ -74,10 +58,10 @@ std::string table_text(const Report& r, const Trust& all, const TableOptions& op
                {"share", "self %"},
                {"suspended_ns", "suspended"}};
   for (Column& column : t.columns)
-    if (column.key.starts_with(options.sort)) column.title += "▼";
+    if (column.key.starts_with(sort)) column.title += "▼";
   add_function_columns(t, "function");
-  const auto list = sorted(r, figures, options.sort);
-  const size_t count = options.limit ? std::min(options.limit, list.size()) : list.size();
+  const auto list = sorted(r, figures, sort);
+  const size_t count = std::min(limit, list.size());
   for (size_t n = 0; n < count; n++) {
     const ReportFunction& f = r.functions[list[n]];
     Row row{Cell::of_count(f.calls), Cell::of_time(f.inclusive_ns), Cell::of_time(f.self_ns),
@@ -87,9 +71,33 @@ std::string table_text(const Report& r, const Trust& all, const TableOptions& op
     t.rows.push_back(std::move(row));
   }
   std::ostringstream out;
-  out << head(r, all);
-  write_text(out, t, options.style);
+  write_text(out, t, style);
   return out.str();
+}
+
+class FunctionView : public View {
+ public:
+  FunctionView(Input& input, const Warn& warn, const TableOptions& options)
+      : trace_(input, warn), options_(options) {}
+  bool step() override { return trace_.step(); }
+  std::string text(size_t lines, const TextStyle& style) override {
+    constexpr size_t kOtherLines = 4;  // The sums, the heading, a note.
+    const Report r = trace_.interval();
+    if (r.traced_ns == 0) return "no event came\n";
+    const VmTimes times{r.files[0].streams.size(), r.traced_ns, r.self_ns, r.idle_ns, r.gap_ns};
+    return sums_line(times, r.trust, trace_.trust()) +
+           table_text(r, options_.sort, row_limit(options_, lines, kOtherLines), style);
+  }
+
+ private:
+  LiveTrace trace_;
+  const TableOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<View> function_view(Input& input, const Warn& warn, const TableOptions& options) {
+  return std::make_unique<FunctionView>(input, warn, options);
 }
 
 }  // namespace luatrace::top
