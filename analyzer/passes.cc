@@ -224,7 +224,7 @@ void warn_left_out(const Session& session, size_t nodes) {
   const FlameChart& chart = session.page.chart;
   std::string text;
   if (!o.all_views && session.has_events)
-    text = "only the flame graph is written: --page adds calls over time and coroutines";
+    text = "only the flame graph is written: --page adds calls over time, coroutines and requests";
   if (chart.hidden_calls && chart.shortest_ns > 1)  // Calls of 0 ns are never drawn one by one.
     text = format_count(chart.hidden_calls) + " of " + format_count(chart.calls) +
            " calls are too short to be drawn one by one over time: --chart-limit 0 or a range (-r) "

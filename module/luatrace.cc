@@ -81,13 +81,22 @@ int is_running(lua_State* lua) {
 
 // -- Reports --
 
+// The output of luatrace-analyze in memory: a descriptor, or -1 and the reason in *why.
+int make_output(lua_State* lua, const char* const* options, const char** why) {
+  const int fd = memfd_create("luatrace-report", MFD_CLOEXEC);
+  *why = fd < 0 ? std::strerror(errno) : luaJIT_trace_report(lua, options, fd);
+  if (fd < 0 || *why == nullptr) return fd;
+  close(fd);
+  return -1;
+}
+
 // Pushes the output of luatrace-analyze, or nil and a message.
 int push_output(lua_State* lua, const char* const* options) {
-  const int fd = memfd_create("luatrace-report", MFD_CLOEXEC);
-  if (fd < 0) return result(lua, std::strerror(errno));
-  const char* why = luaJIT_trace_report(lua, options, fd);
+  const char* why = nullptr;
+  const int fd = make_output(lua, options, &why);
+  if (fd < 0) return result(lua, why);
   struct stat st {};
-  if (why == nullptr && fstat(fd, &st) != 0) why = std::strerror(errno);
+  if (fstat(fd, &st) != 0) why = std::strerror(errno);
   const auto size = static_cast<size_t>(st.st_size);
   void* const text =
       why != nullptr || size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -133,12 +142,29 @@ int dump(lua_State* lua) {
   return push_output(lua, a.list());
 }
 
+// Copies the whole file `from`. False: see errno.
+bool copy_output(int from, int to) {
+  char buffer[16384];
+  for (off_t at = 0;;) {
+    const ssize_t n = pread(from, buffer, sizeof buffer, at);
+    if (n <= 0) return n == 0;
+    for (ssize_t done = 0, m; done < n; done += m)
+      if ((m = write(to, buffer + done, static_cast<size_t>(n - done))) < 0) return false;
+    at += n;
+  }
+}
+
+// A report that fails leaves an older file as it is.
 int dump_to(lua_State* lua) {
   const char* const path = luaL_checkstring(lua, 1);
   Arguments a(lua, 2, "dump_to");
   add_format(a);
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-  const char* why = fd < 0 ? std::strerror(errno) : luaJIT_trace_report(lua, a.list(), fd);
+  const char* why = nullptr;
+  const int from = make_output(lua, a.list(), &why);
+  const int fd =
+      from < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+  if (from >= 0 && (fd < 0 || !copy_output(from, fd))) why = std::strerror(errno);
+  if (from >= 0) close(from);
   if (fd >= 0 && close(fd) != 0 && why == nullptr) why = std::strerror(errno);
   if (why != nullptr) why = lua_pushfstring(lua, "%s: %s", path, why);
   return result(lua, why);

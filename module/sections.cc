@@ -165,13 +165,20 @@ int section_function(lua_State* lua) {
   const lua_Integer known = lua_tointeger(lua, -1);
   lua_pop(lua, 1);
   const bool named = known < kMaxFunctions;
+  lua_rawgeti(lua, -1, 2);  // the function of all others
+  if (!named && !lua_isnil(lua, -1)) return 1;
+  lua_pop(lua, 1);
   lua_pushfstring(lua, "=[section] %s", named ? lua_tostring(lua, 1) : "...");
   if (luaL_loadbuffer(lua, kBody, std::strlen(kBody), lua_tostring(lua, -1)) != 0)
     return lua_error(lua);
   lua_pushvalue(lua, lua_upvalueindex(2));
   lua_setfenv(lua, -2);
   lua_remove(lua, -2);
-  if (!named) return 1;
+  if (!named) {
+    lua_pushvalue(lua, -1);
+    lua_rawseti(lua, -3, 2);
+    return 1;
+  }
   lua_insert(lua, -2);
   lua_pushinteger(lua, known + 1);
   lua_rawseti(lua, -2, 1);

@@ -59,11 +59,22 @@ RequestId RequestLedger::find(uint64_t address) const {
 
 void RequestLedger::ran(RequestId id, FunctionId phase, CoroutineId coroutine, uint64_t ns) {
   RequestLife& life = lives_[id];
+  RequestClock before = now_;
+  before.total -= ns;
+  before.busy -= ns;
+  add_step(id, before);  // Another one of its coroutines may wait.
   if (watches(id)) trail_->ran(now_, phase, coroutine, ns);
   if (steps_) steps_->ran(life.steps, now_, phase, coroutine, ns);
   life.sums.own += ns;
   phase_of(life.sums, phase).running_ns += ns;
   life.last = now_;
+}
+
+// Until `at` it was in its state.
+void RequestLedger::add_step(RequestId id, const RequestClock& at) {
+  const RequestLife& life = lives_[id];
+  if (watches(id)) trail_->was(at, life.state);
+  if (steps_) steps_->was(life.steps, at, life.state);
 }
 
 void RequestLedger::settle_wait(RequestLife& life, uint64_t idle) {
@@ -76,8 +87,7 @@ void RequestLedger::settle_wait(RequestLife& life, uint64_t idle) {
 
 void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
   RequestLife& life = lives_[id];
-  if (watches(id)) trail_->was(now_, life.state);
-  if (steps_) steps_->was(life.steps, now_, life.state);
+  add_step(id, now_);
   settle_wait(life, now_.idle);
   life.state = state;
   life.last = now_;
@@ -86,13 +96,10 @@ void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
 
 void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {
   RequestLife& life = lives_[id];
-  if (watches(id)) trail_->was(at, life.state);
+  add_step(id, at);
   settle_wait(life, at.idle);
   life.sums.end = at;
-  if (steps_) {
-    steps_->was(life.steps, at, life.state);
-    steps_->end(life.steps, stream_, id, life.sums.wall());
-  }
+  if (steps_) steps_->end(life.steps, stream_, id, life.sums.wall());
   life.sums.unfinished = unfinished;
   remove_from_list(id);
   life.lives = false;
@@ -105,6 +112,7 @@ void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {
 void RequestLedger::doubt_all() {
   for (const RequestId id : living_) {
     RequestLife& life = lives_[id];
+    add_step(id, now_);
     settle_wait(life, now_.idle);
     life.state = {};
     life.open = 0;

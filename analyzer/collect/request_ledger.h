@@ -116,6 +116,7 @@ class RequestLedger {
   List& list_of(const RequestLife& life) { return life.doubtful ? doubtful_ : living_; }
   void add_to_list(RequestId id);
   void remove_from_list(RequestId id);
+  void add_step(RequestId id, const RequestClock& at);
   static void settle_wait(RequestLife& life, uint64_t idle);
 
   RequestClock now_;

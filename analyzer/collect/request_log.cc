@@ -165,7 +165,8 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   if (life.sums.phases.empty()) return false;
   const RequestRule r = rules_.of(bottom, called_);
   const Entry& waiting = entries_[life.waiting];
-  if (waiting.waiting && rules_.of(waiting.wait, called_).restarts) return life.reached = r.phase, false;
+  if (waiting.waiting && rules_.of(waiting.wait, called_).restarts)
+    return life.reached = r.phase, false;
   if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
   if (!e.fresh || !(e.created || e.resumed)) return false;
   if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
@@ -243,8 +244,9 @@ void RequestStream::closed(Coroutine& co, uint32_t depth) {
   Entry* e = find(co);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
-  const bool ends =
-      rules_.by_host() ? depth == 1 && rules_.of(e->bottom, called_).phase == Phase::kLog : depth == e->depth;
+  const bool ends = rules_.by_host()
+                        ? depth == 1 && rules_.of(e->bottom, called_).phase == Phase::kLog
+                        : depth == e->depth;
   if (lives && ends && !ledger_.lives(e->outer)) {
     ledger_.end(e->life, ledger_.now(), false);
     work_for(*e, kNoRequest);
@@ -396,7 +398,7 @@ RequestStream& RequestLog::stream(StreamId number, const CalledFunctions& called
 }
 
 void RequestLog::add(const RequestLog& other) {
-  if (trail_ && trail_->steps().empty()) trail_ = other.trail_;
+  if (trail_ && trail_->steps().empty() && !trail_->watch) trail_ = other.trail_;
   requests_.insert(requests_.end(), other.requests_.begin(), other.requests_.end());
   if (turns_) turns_->add(*other.turns_);
 }

@@ -94,7 +94,9 @@ class RequestSink final : public CalledFunctions {
   }
   void suspended(Coroutine& co, uint64_t, uint64_t, bool resumed);
   void cuts(bool gap) { current_->requests->cuts(gap); }
-  void gap(uint64_t from, uint64_t to) { current_->requests->ledger().lost(from, to, facts_.clock); }
+  void gap(uint64_t from, uint64_t to) {
+    current_->requests->ledger().lost(from, to, facts_.clock);
+  }
   void gone(Coroutine& co, uint64_t, Gone how) { current_->requests->gone(co, how); }
   void attached(Coroutine&, bool, uint64_t) {}
   void opened(Coroutine& co, uint64_t, bool begins) { current_->requests->opened(co, begins); }

@@ -19,7 +19,9 @@ void RequestSteps::add(const RequestStep& step) {
   if (steps_.empty()) return;
   steps_.back().ns += step.ns;
   steps_.back().others_ns += step.others_ns;
-  if (!goes_on) rest_ns_ += step.ns;
+  if (goes_on) return;
+  rest_ns_ += step.ns;
+  rest_others_ns_ += step.others_ns;
 }
 
 void RequestSteps::was(const RequestClock& now, const RequestState& state) {
@@ -31,11 +33,7 @@ void RequestSteps::was(const RequestClock& now, const RequestState& state) {
 
 void RequestSteps::ran(const RequestClock& now, FunctionId phase, CoroutineId coroutine,
                        uint64_t ns) {
-  RequestClock before = now;
-  before.total -= ns;
-  before.busy -= ns;
-  was(before, {});
-  add({before.total, ns, 0, true, phase, kNoFunction, phase, coroutine});
+  add({now.total - ns, ns, 0, true, phase, kNoFunction, phase, coroutine});
   mark_ = now;
 }
 

@@ -29,7 +29,7 @@ class RequestSteps {
   explicit RequestSteps(size_t limit, bool apart) : limit_(limit), apart_(apart) {}
 
   void begin(const RequestClock& at) { mark_ = at; }
-  // It ran for `ns` until now.
+  // It ran for `ns` until now: the steps before this are known.
   void ran(const RequestClock& now, FunctionId phase, CoroutineId coroutine, uint64_t ns);
   // Until now it was in this state.
   void was(const RequestClock& now, const RequestState& state);
@@ -39,6 +39,7 @@ class RequestSteps {
   const std::vector<RequestStep>& steps() const { return steps_; }
   // The time in the last step that belongs to steps that are not kept.
   uint64_t rest_ns() const { return rest_ns_; }
+  uint64_t rest_others_ns() const { return rest_others_ns_; }
 
  private:
   void add(const RequestStep& step);
@@ -47,7 +48,7 @@ class RequestSteps {
   size_t limit_;
   bool apart_;
   RequestClock mark_;  // The steps end here.
-  uint64_t rest_ns_ = 0;
+  uint64_t rest_ns_ = 0, rest_others_ns_ = 0;
   std::vector<RequestStep> steps_;
 };
 

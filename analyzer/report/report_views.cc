@@ -234,7 +234,9 @@ void Views::request_steps(const RequestSteps& from, const RequestSums& request) 
   ReportRequestSteps& out = report_.request_steps.emplace_back();
   out.request = static_cast<uint32_t>(report_.requests.size() - 1);
   for (const RequestStep& s : from.steps()) out.steps.push_back(request_step(s, request));
-  if (!out.steps.empty()) out.steps.back().ns -= from.rest_ns();
+  if (out.steps.empty()) return;
+  out.steps.back().ns -= from.rest_ns();
+  out.steps.back().others_ns -= from.rest_others_ns();
 }
 
 void Views::requests() {

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +48,15 @@ typedef struct Descriptor {
 } Descriptor;
 
 static struct {
-  volatile char busy;	/* A thread is in one of our functions. */
+  int32_t busy;		/* Process of a thread that is in one of our functions, or 0. */
+  int cancel;		/* Whether that thread could be cancelled. */
   int32_t pid;		/* Process that has started the recorder; 0: none runs. */
   uint32_t token;	/* lt_control.ring of the recording. */
   Descriptor socket;	/* To the recorder. */
   Descriptor trace;	/* The file, for reading. */
   char **args;		/* Of the last start. */
   char *file;
-} rec = { 0, 0, 0, { -1, 0, 0 }, { -1, 0, 0 }, NULL, NULL };
+} rec = { 0, 0, 0, 0, { -1, 0, 0 }, { -1, 0, 0 }, NULL, NULL };
 
 static char message[1024];	/* What a function returns. */
 static char messages[2048];	/* What the recorder has printed. */
@@ -69,15 +71,28 @@ static const char *api_fail(const char *what, const char *why)
 
 #define BUSY	"another thread is starting or ending a recording"
 
-/* Enter a function; it returns by api_leave(). */
+/* Enter a function; it returns by api_leave(). The thread is not cancelled meanwhile: the new
+** processes that it starts would be instead, with its stack and its memory. A thread that was
+** inside when the process was forked does not exist in the child. */
 static int api_enter(void)
 {
-  return !__atomic_test_and_set(&rec.busy, __ATOMIC_ACQUIRE);
+  int32_t self = (int32_t)getpid(), was = __atomic_load_n(&rec.busy, __ATOMIC_RELAXED);
+  if (was == self ||
+      !__atomic_compare_exchange_n(&rec.busy, &was, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return 0;
+  if (was) {  /* Whatever it was replacing. */
+    rec.args = NULL;
+    rec.file = NULL;
+  }
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &rec.cancel);
+  return 1;
 }
 
 static const char *api_leave(const char *why)
 {
-  __atomic_clear(&rec.busy, __ATOMIC_RELEASE);
+  int cancel = rec.cancel;
+  __atomic_store_n(&rec.busy, 0, __ATOMIC_RELEASE);
+  pthread_setcancelstate(cancel, NULL);
   return why;
 }
 
@@ -150,10 +165,16 @@ static int api_receive(char *buf, size_t size, int ms)
   return -1;
 }
 
-/* Send a request. Returns 0 if the recorder is gone. */
+/* Send a request. Returns 0 if the recorder is gone. An answer that came too late for the last
+** request is not one to this. */
 static int api_request(char what)
 {
-  return is_ours(&rec.socket) && send(rec.socket.fd, &what, 1, MSG_NOSIGNAL|MSG_DONTWAIT) == 1;
+  char old[ANSWER];
+  ssize_t n;
+  if (!is_ours(&rec.socket)) return 0;
+  while ((n = recv(rec.socket.fd, old, sizeof(old), MSG_DONTWAIT)) > 0)
+    if (old[0]) keep_line(old, (size_t)n);
+  return send(rec.socket.fd, &what, 1, MSG_NOSIGNAL|MSG_DONTWAIT) == 1;
 }
 
 /* Forget the recorder, which may still run. */
@@ -241,6 +262,14 @@ static const char *api_connect(const char *file, char **options, int trace)
   return why;
 }
 
+/* Is another recorder reading this process's events? NULL if none is. */
+static const char *another_recorder(void)
+{
+  const LTControl *c = &luajit_usdt_control;
+  if (!c->ring && !c->block) return NULL;
+  return api_fail("this process is being recorded by luatrace-record", "");
+}
+
 /* The recorder's first answer: settings, and at its end a line that is empty. */
 static const char *take_settings(void)
 {
@@ -248,6 +277,7 @@ static const char *take_settings(void)
   int n = api_receive(answer, sizeof(answer), START_MS);
   if (n < 0) return api_fail("luatrace-record does not answer", "");
   if (n == 0) return recorders_reason("luatrace-record has ended");
+  if (another_recorder()) return message;  /* Meanwhile: the settings are its own. */
   lj_ltctl_defaults();
   while (p < answer+n) {
     char *value = strchr(p, '='), *next = p+strlen(p)+1;
@@ -287,7 +317,10 @@ static const char *api_start(lua_State *L, const char *file, char **options)
   messages[0] = '\0';
   if (!file && trace < 0) why = api_fail("temporary file", strerror(errno));
   if (!why) why = api_connect(file, options, trace);
-  if (!why && (why = take_settings()) != NULL) api_disconnect();
+  if (!why && (why = take_settings()) != NULL) {
+    api_request('S');  /* It may still begin: it would wait for the end of this process. */
+    api_disconnect();
+  }
   if (why) {
     if (trace >= 0) close(trace);
     return why;
@@ -312,8 +345,7 @@ static int is_ours_to_switch(void)
 static const char *api_already(void)
 {
   if (rec.pid == (int32_t)getpid()) return api_fail("the recording has been started already", "");
-  if (luajit_usdt_control.ring == 0) return NULL;
-  return api_fail("this process is being recorded by luatrace-record", "");
+  return another_recorder();
 }
 
 static int is_open(void)
@@ -379,7 +411,9 @@ static const char *api_stop(lua_State *L)
   switch_off(L);
   sent = api_request('S');
   if (is_ours_to_switch()) luajit_usdt_control.socket[0] = '\0';
-  if (sent) n = api_receive(answer, sizeof(answer), STOP_MS);
+  do {  /* Perhaps answers to earlier reports first. */
+    if (sent) n = api_receive(answer, sizeof(answer), STOP_MS);
+  } while (n == 1 || (n == 2 && answer[1] == 'F'));
   if (!sent || n == 0)
     why = recorders_reason("luatrace-record has ended unexpectedly: the end of the trace is missing");
   else if (n < 0)
@@ -491,10 +525,24 @@ static const char *printed(int fd, const char *name)
   return api_fail(text, "");
 }
 
+/* Can the program open the trace? Not if this process has given up the user that created it: then
+** the program reads our descriptor, from its beginning. */
+static int can_reopen(void)
+{
+  char name[32];
+  int fd;
+  snprintf(name, sizeof(name), "/proc/self/fd/%d", rec.trace.fd);
+  fd = open(name, O_RDONLY|O_CLOEXEC|O_NOCTTY|O_NONBLOCK);
+  if (fd >= 0) close(fd);
+  else lseek(rec.trace.fd, 0, SEEK_SET);
+  return fd >= 0;
+}
+
 static const char *api_analyze(char **options, int out, int err)
 {
   static const char *const first[] = { "luatrace-analyze", NULL };
-  static char *const last[] = { (char *)(uintptr_t)"/proc/self/fd/3", NULL };
+  static char *const last[] = { (char *)(uintptr_t)"/proc/self/fd/3",
+				(char *)(uintptr_t)"-" };
   char *argv[MAXARGS+2], path[4096];
   LTSpawn program = { path, argv, { -1, out, err, rec.trace.fd }, 1, 0, 0, NULL };
   int error, n;
@@ -502,6 +550,10 @@ static const char *api_analyze(char **options, int out, int err)
   for (n = 0; argv[n]; n++) {}
   argv[n] = last[0];
   argv[n+1] = NULL;
+  if (!can_reopen()) {
+    argv[n] = last[1];
+    program.fd[0] = rec.trace.fd;
+  }
   if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
     return api_fail("luatrace-analyze is not found in LUATRACE_BIN or PATH", "");
   error = lj_ltspawn_run(&program);

@@ -41,6 +41,7 @@
 /* Need _GNU_SOURCE. */
 extern int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 extern char *secure_getenv(const char *name);
+extern int mkostemp(char *name, int flags);
 
 #define STACK		65536u		/* Of each of the two processes. */
 #define MAXFD		65536		/* Old kernels: descriptors above stay open. */
@@ -110,8 +111,10 @@ static int run_between(void *arg)
 /* The program in that folder, if it is one. */
 static int is_program(char *path, size_t size, const char *dir, size_t n, const char *name)
 {
+  struct stat st;
   int len = snprintf(path, size, "%.*s/%s", (int)n, dir, name);
-  return n > 0 && *dir == '/' && len > 0 && (size_t)len < size && !access(path, X_OK);
+  return n > 0 && *dir == '/' && len > 0 && (size_t)len < size && !access(path, X_OK) &&
+	 !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
 /* Find one of our programs. Nothing relative, and nothing that the environment names in a setuid
@@ -165,10 +168,9 @@ int lj_ltspawn_temporary(void)
   if (!dir || *dir != '/') dir = "/tmp";
   len = snprintf(name, sizeof(name), "%s/luatrace-XXXXXX", dir);
   if (len < 0 || (size_t)len >= sizeof(name)) { errno = ENAMETOOLONG; return -1; }
-  fd = mkstemp(name);
+  fd = mkostemp(name, O_CLOEXEC);
   if (fd < 0) return -1;
   unlink(name);
-  fcntl(fd, F_SETFD, FD_CLOEXEC);
   return lj_ltctl_fdup(fd);
 }
 

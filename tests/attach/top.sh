@@ -85,6 +85,7 @@ if command -v script >/dev/null; then
 fi
 
 # The process ends: the last table, and why there is no more.
+: >"$scratch/tables"  # No table of before.
 "$top" -p $target -n 100ms >"$scratch/tables" 2>"$scratch/err" &
 pid=$!
 within 20 "a table" grep -q ' work  (' "$scratch/tables"

@@ -24,7 +24,7 @@ cp "$theirs" "$tree/luajit/lib/$name"
 ln -s $name "$tree/luajit/lib/libluajit-5.1.so.2"
 ln -s ../nginx/sbin/nginx "$tree/bin/openresty"
 "$root/usr/bin/patchelf" --set-rpath $lib "$tree/nginx/modules/ngx_http_lua_module.so"
-readelf -d "$tree/nginx/modules/ngx_http_lua_module.so" | grep -q "RUNPATH.*$lib" || fail "no RUNPATH"
+readelf -d "$tree/nginx/modules/ngx_http_lua_module.so" | grep "RUNPATH.*$lib" >/dev/null || fail "no RUNPATH"
 cat >"$tree/nginx/conf/nginx.conf" <<END
 load_module modules/ndk_http_module.so;
 load_module modules/ngx_http_lua_module.so;

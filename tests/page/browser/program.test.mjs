@@ -156,7 +156,7 @@ test("--diff: the page has the figures of --json for each function", async (t) =
 test("--flame is only the flame graph, and says so; saved profiles have no views over time", async (t) => {
   const flame = join(outFolder, "program-flame.html");
   const warned = spawnSync(ANALYZE, [`--flame=${flame}`, traces.coroutines], { encoding: "utf8" });
-  assert.equal(warned.stderr, "luatrace-analyze: only the flame graph is written: --page adds calls over time and coroutines\n");
+  assert.equal(warned.stderr, "luatrace-analyze: only the flame graph is written: --page adds calls over time, coroutines and requests\n");
   assert.equal(spawnSync(ANALYZE, [`--page=${flame}x`, traces.simple], { encoding: "utf8" }).stderr, "", "nothing is left out");
   const limited = spawnSync(ANALYZE, [`--page=${flame}x`, "--chart-limit", "3", "--graph-limit", "2", traces.coroutines], { encoding: "utf8" });
   assert.match(limited.stderr, /^luatrace-analyze: \d+ of \d+ calls are too short .*: --chart-limit 0 .*; \d+ small call paths .*: --graph-limit 0 has them\n$/);

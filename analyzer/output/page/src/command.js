@@ -22,11 +22,12 @@ function without(words, ...options) {
   return left;
 }
 
-// The command with other outputs, instead of the page.
-export function commandFor(profile, options) {
+// The command with other outputs, instead of the page, and without the files `left`.
+export function commandFor(profile, options, left = []) {
   if (!profile.command.length) return "";
-  const isOfPage = (word) => /^--(page|flame)(=|$)/.test(word);
-  return commandText([...without(profile.command.filter((word) => !isOfPage(word)), ["chart-limit"], ["graph-limit"], ["requests"]), ...options]);
+  const isDropped = (word) => /^--(page|flame)(=|$)/.test(word) || word === "--requests" || left.includes(word);
+  const words = profile.command.filter((word) => !isDropped(word));
+  return commandText([...without(words, ["chart-limit"], ["graph-limit"], ["limit"], ["request"], ["slow-requests"]), ...options]);
 }
 
 // The command for a page with everything that this view leaves out; "" if nothing is left out or the

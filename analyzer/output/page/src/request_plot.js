@@ -231,6 +231,7 @@ export class RequestPlot {
   pick([x1, y1, x2, y2]) {
     const [begin, end] = [x1, x2].map((px) => this.timeAt(px)).sort((a, b) => a - b);
     const [low, high] = [y1, y2].map((py) => this.wallAt(py)).sort((a, b) => a - b);
-    this.owner.pick({ x: Math.max(0, Math.floor(begin)), span: Math.ceil(end - begin), low: Math.floor(low), high: Math.ceil(high) });
+    const x = Math.max(0, Math.floor(begin));  // of what begins before the chart, too
+    this.owner.pick({ x, span: Math.max(0, Math.ceil(end) - x), low: Math.floor(low), high: Math.ceil(high) });
   }
 }

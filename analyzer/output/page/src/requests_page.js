@@ -93,7 +93,7 @@ export class RequestsPage {
     const known = new Map();
     const isFound = (text) => known.get(text) ?? (known.set(text, matcher(text)), known.get(text));
     for (const r of data.list) {
-      const isPicked = !picked || (r.begin >= picked.x && r.begin <= picked.x + picked.span && r.wall >= picked.low && r.wall <= picked.high);
+      const isPicked = !picked || (Math.max(0, r.begin) >= picked.x && r.begin <= picked.x + picked.span && r.wall >= picked.low && r.wall <= picked.high);
       const isInRange = !range || (r.begin <= range.x + range.span && r.begin + r.wall >= range.x);
       const isWanted = () => !matcher || matcher(requestTitle(r, data)) || [...r.waits, ...r.phases].some(([name]) => isFound(name));
       this.marks[r.index] = isPicked && isInRange && isWanted() ? 1 : 0;
@@ -144,6 +144,11 @@ export class RequestsPage {
   remedy() {
     if (this.waterfall.isSum) return ["--request", String(this.selected.id)];
     return this.data.count < this.data.all ? ["--requests", "--limit", "0"] : null;
+  }
+
+  // The files without which the remedy works: ids are numbers in their file.
+  get leftFiles() {
+    return this.waterfall.isSum ? this.data.files.filter((_, i) => i !== this.selected.file) : [];
   }
 
   // -- The address --

@@ -15,10 +15,12 @@ export function makeMatcher(text, regex) {
 
 // Whether a regular expression takes little time whatever it is matched against. That of an address is
 // not run otherwise: a browser cannot stop it. With one quantifier, not of a group, the time grows with the
-// square of a name's length.
+// square of a name's length; each choice in a group may double it.
 export function isHarmless(text) {
   const bare = text.replace(/\\[^\d]/g, "x").replace(/\[[^\]]*\]/g, "x");
-  return text.length <= 200 && !/\\\d|\)[*+?{]/.test(bare) && (bare.match(/[*+?{]/g) ?? []).length <= 1;
+  const count = (marks) => (bare.match(marks) ?? []).length;
+  const choices = bare.includes("(") ? count(/\|/g) : 0;
+  return text.length <= 200 && !/\\\d|\)[*+?{]/.test(bare) && count(/[*+?{]/g) <= 1 && choices <= 4;
 }
 
 // { flags: one byte per function, count }. The name, the location, or both joined by a space can

@@ -113,7 +113,7 @@ export function showNotes(page) {
   const notes = isRequests ? requests.notes() : notesOf(profile, view.isTime || source.range ? page.chart : null, view, source);
   byId("notes").textContent = notes.join(" ");
   const options = isRequests && requests.remedy();
-  const command = options ? commandFor(profile, options) : isRequests ? "" : commandForAll(profile, profile.chart && page.chart, view);
+  const command = options ? commandFor(profile, options, requests.leftFiles) : isRequests ? "" : commandForAll(profile, profile.chart && page.chart, view);
   byId("remedy").hidden = !command;
   if (!command) return;
   const copy = button("copy", "Copy", "Copy the command", async () => {
