@@ -213,7 +213,7 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
       grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
   if (options_.filter.group == GroupBy::kRequest)
     found.groups = {requests, options_.filter.request_groups, [&](FunctionId f) {
-                      return display_name(describe(facts.functions[f], finder_));
+                      return describe(facts.functions[f], finder_);
                     }};
   return found;
 }
