@@ -212,9 +212,8 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
     for (const RequestSums* r : requests)
       grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
   if (options_.filter.group == GroupBy::kRequest)
-    found.groups = {requests, options_.filter.request_groups, [&](FunctionId f) {
-                      return describe(facts.functions[f], finder_);
-                    }};
+    found.groups = {requests, options_.filter.request_groups,
+                    [&](FunctionId f) { return describe(facts.functions[f], finder_); }};
   return found;
 }
 
@@ -239,7 +238,8 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
-    observers.emplace_back(options_, survey.wanted, survey.lives).watch(*sink, options_, survey.groups);
+    observers.emplace_back(options_, survey.wanted, survey.lives)
+        .watch(*sink, options_, survey.groups);
     sink->calls = calls;
     return sink;
   };

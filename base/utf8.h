@@ -43,7 +43,8 @@ inline bool is_invisible(uint32_t code) {
          (code >= 0xe0000 && code <= 0xe007f);
 }
 
-// Whether a character stands for itself: it is printable ASCII, and in quotes no quote or backslash.
+// Whether a character stands for itself: it is printable ASCII, and in quotes no quote or
+// backslash.
 inline bool is_plain(char c, bool in_quotes) {
   return c >= ' ' && c <= '~' && !(in_quotes && (c == '"' || c == '\\'));
 }

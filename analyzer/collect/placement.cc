@@ -87,13 +87,15 @@ uint32_t Placement::enter_group(uint32_t raw, FunctionId group) {
   const uint32_t parent = raw_[NodeId(raw)].parent;
   const FunctionId function = function_of(raw);
   if (function == kUnknownFunction) return enter(enter_group(parent, group), function);
-  if (groups_.has(function) && !groups_.is_of_coroutine(function)) return enter_group(parent, group);
+  if (groups_.has(function) && !groups_.is_of_coroutine(function))
+    return enter_group(parent, group);
   const FunctionId here = places_[raw].group;
   if (here == group || (!group && groups_.is_none(here))) return raw;
   return enter(raw, group ? group : groups_.none());
 }
 
-// Returns the node of the shown tree for a group, and for a coroutine in it if that is a group, too.
+// Returns the node of the shown tree for a group, and for a coroutine in it if that is a group,
+// too.
 NodeId Placement::enter_at_root(const Place& p, FunctionId group) {
   const NodeId node = out_.enter(kRootNode, group);
   return p.coroutine ? out_.enter(node, p.coroutine) : node;
@@ -150,8 +152,7 @@ Place Placement::place(uint32_t raw) {
     }
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever the filters: it may have been a selected call.
-    if (groups_at_root() && !p.group)
-      p.group = groups_.none(), p.fold = enter_at_root(p, p.group);
+    if (groups_.at_root() && !p.group) p.group = groups_.none(), p.fold = enter_at_root(p, p.group);
     p.out = out_.enter(p.fold, function);
     p.unknown = true;
   } else if (groups_.has(function)) {

@@ -14,9 +14,9 @@
 //
 // --group-by phase and plugin depend on who created a coroutine, too: such a group is a node of the
 // raw tree above the coroutine's calls (enter_heir()), which is no node of the shown tree but tells
-// the next call its group. So is that of --group-by request (enter_group(), running_groups.h), which
-// is a node of the shown tree, too, at its root: calls in the group are shown below it, wherever
-// they were called.
+// the next call its group. So is that of --group-by request (enter_group(), running_groups.h),
+// which is a node of the shown tree, too, at its root: calls in the group are shown below it,
+// wherever they were called.
 //
 // If no option hides or renames calls, the raw tree is the shown tree: no second one is made, and
 // the Place of a node follows from its function.
@@ -36,11 +36,11 @@
 namespace luatrace::analyze {
 
 struct Place {
-  NodeId out;            // Node of the shown tree.
-  NodeId fold;           // Node of the shown tree for hidden calls below it.
-  FunctionId function;   // The function it is shown as, if `shown`.
-  FunctionId group;      // The request, phase or file group that the call path is in, or kNoFunction.
-  FunctionId heir_of;    // The group that the next call inherits, or kNoFunction.
+  NodeId out;           // Node of the shown tree.
+  NodeId fold;          // Node of the shown tree for hidden calls below it.
+  FunctionId function;  // The function it is shown as, if `shown`.
+  FunctionId group;    // The request, phase or file group that the call path is in, or kNoFunction.
+  FunctionId heir_of;  // The group that the next call inherits, or kNoFunction.
   FunctionId coroutine;  // The group of coroutines that the call path is in, or kNoFunction.
   uint32_t depth = 0;    // Shown calls so far.
   bool shown = false;    // A call of this node is a call of `out`.
@@ -133,7 +133,6 @@ class Placement final : public CalledFunctions {
   bool selects_functions() const;
   void place_function(Place& p, uint32_t raw);
   FunctionId group_at(uint32_t raw) const;
-  bool groups_at_root() const { return groups_.by_phase() || groups_.by_request(); }
   NodeId enter_at_root(const Place& p, FunctionId group);
   void place_group(Place& p, FunctionId function);
   const Rules& rules(FunctionId function);

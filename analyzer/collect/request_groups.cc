@@ -10,8 +10,8 @@
 namespace luatrace::analyze {
 namespace {
 
-// Chooses the function that a request is named by: its content block, which says what was requested;
-// if it has none, the function in which it spent most of its time.
+// Chooses the function that a request is named by: its content block, which says what was
+// requested; if it has none, the function in which it spent most of its time.
 class Entries {
  public:
   explicit Entries(const RequestGroups::Describe& describe) : describe_(describe) {}

@@ -65,8 +65,9 @@ struct FilterOptions {
   std::vector<CoroutineFilter> coroutines;
   CoroutineMode mode = CoroutineMode::kLinked;
   GroupBy group = GroupBy::kNone;
-  std::string group_pattern;     // kPattern: WHAT of --group-by. kRequest: all that defines the groups.
-  size_t request_groups = 100;   // Requests with groups of their own; 0: all.
+  std::string
+      group_pattern;  // kPattern: WHAT of --group-by. kRequest: all that defines the groups.
+  size_t request_groups = 100;       // Requests with groups of their own; 0: all.
   std::vector<std::string> plugins;  // Patterns of --plugin; empty: kPluginPatterns.
 
   bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }

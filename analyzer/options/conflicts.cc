@@ -181,7 +181,8 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
   if (v.request && o.files.size() != 1)
     throw UsageError("--request needs exactly one trace: ids are numbers in their file");
   if (o.filter.group == GroupBy::kRequest && o.files.size() + o.diff.size() != 1)
-    throw UsageError("--group-by request needs exactly one trace: requests have numbers in their file");
+    throw UsageError(
+        "--group-by request needs exactly one trace: requests have numbers in their file");
   if (given.has("fields") && v.any() && !v.report) throw UsageError("--fields needs --report");
   for (const char* rows : {"fields", "sort", "limit"})
     if (given.has(rows) && !has_rows(o))

@@ -76,7 +76,8 @@ void read_rows(const Given& given, ViewOptions& v) {
 constexpr char kByRequest[] = "request";
 
 bool groups_requests(const std::string& what) {
-  return what == kByRequest || what.compare(0, sizeof kByRequest, std::string(kByRequest) + ':') == 0;
+  return what == kByRequest ||
+         what.compare(0, sizeof kByRequest, std::string(kByRequest) + ':') == 0;
 }
 
 ViewOptions read_views(const Given& given) {
@@ -90,7 +91,8 @@ ViewOptions read_views(const Given& given) {
   read_positive<uint32_t>(given, "request", v.request);
   v.turns = given.has("turns");
   v.requests = given.has("requests") || given.has("slow-requests") ||
-               (!v.request_by.empty() && !v.request && !v.turns && !groups_requests(given.last("group-by").value_or("")));
+               (!v.request_by.empty() && !v.request && !v.turns &&
+                !groups_requests(given.last("group-by").value_or("")));
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");

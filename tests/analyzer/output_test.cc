@@ -62,7 +62,8 @@ TEST(Output, FoldedUnits) {
   EXPECT_EQ(out.str(), "f1 (dir/x.lua:10) 4\n");
 }
 
-// Plain characters are copied eight at a time; where in the text another one is makes no difference.
+// Plain characters are copied eight at a time; where in the text another one is makes no
+// difference.
 TEST(Output, CharactersAreTheSameAtEachPosition) {
   for (int c = 0; c < 256; c++) {
     const std::string one(1, static_cast<char>(c));

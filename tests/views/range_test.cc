@@ -220,7 +220,8 @@ TEST(Range, EveryFigureIsThatOfTheRange) {
     std::mt19937_64 random(seed);
     const auto events = model::generate(seed, 20 + seed % 300);
     Threads of_threads;
-    const std::string trace = with_c_functions(trace_text(with_threads(events, random, of_threads)));
+    const std::string trace =
+        with_c_functions(trace_text(with_threads(events, random, of_threads)));
     const model::Result m = model::evaluate(events);
     const uint64_t first = events.front().tick, length = events.back().tick - first + 1;
     Range range{first + random() % length, first + random() % length};
@@ -234,8 +235,9 @@ TEST(Range, EveryFigureIsThatOfTheRange) {
       native(m, range, want), native(r, have);
       coroutines(m, range, want), coroutines(r, have);
     }
-    ASSERT_EQ(text(have), text(want)) << "seed " << seed << ", " << range.from << '~' << range.to
-                                      << '\n' << trace;
+    ASSERT_EQ(text(have), text(want))
+        << "seed " << seed << ", " << range.from << '~' << range.to << '\n'
+        << trace;
     for (const auto& [name, value] : want) seen[name.substr(name.find(' '))] += value > 0;
   }
   EXPECT_EQ(seen.size(), 27u);

@@ -126,8 +126,8 @@ std::string figures(const Report& r) {
   std::map<std::string, std::vector<uint64_t>> lines;
   for (const ReportFunction& f : r.functions)
     if (f.kind != FunctionKind::kGroup)
-      lines[f.name + ' ' + f.chunk + ':' + std::to_string(f.line)] = {f.calls, f.self_ns, f.complete,
-                                                                    f.min_ns, f.max_ns, f.sum_ns};
+      lines[f.name + ' ' + f.chunk + ':' + std::to_string(f.line)] = {
+          f.calls, f.self_ns, f.complete, f.min_ns, f.max_ns, f.sum_ns};
   for (const auto& [name, list] : lines) {
     out << name;
     for (const uint64_t n : list) out << ' ' << n;
@@ -189,8 +189,8 @@ TEST(RequestGroups, ManyChangesOfADeepStackCostLittle) {
     out << 20 + 2 * i << " request 1 " << 1 + i % 2 << '\n' << 21 + 2 * i << " time\n";
   PipelineOptions options = grouped();
   options.requests = true;
-  const Report r = report_of(to_binary(trace_text("1 ringblock co=1 tid=7 rec=1\nstart\n" + out.str())),
-                             options);
+  const Report r = report_of(
+      to_binary(trace_text("1 ringblock co=1 tid=7 rec=1\nstart\n" + out.str())), options);
   EXPECT_EQ(r.self_ns + r.idle_ns + r.gap_ns + r.filtered_ns, r.traced_ns);
   EXPECT_GT(r.trust.unbalanced, 0u);
 }
