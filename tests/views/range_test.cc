@@ -184,8 +184,6 @@ std::string with_threads(const std::vector<model::Event>& events, std::mt19937_6
   uint32_t now = 7;
   for (std::string line; std::getline(in, line);) {
     const uint64_t tick = std::stoull(line);
-    if (const size_t at = line.find("tid=7"); at != line.npos)
-      line.replace(at, 5, "tid=" + std::to_string(now));
     const bool report = line.find(" frame ") != line.npos || line.find(" stack ") != line.npos ||
                         line.find(" loss ") != line.npos;
     if (before && tick > before && !report && random() % 16 == 0) {
@@ -193,6 +191,8 @@ std::string with_threads(const std::vector<model::Event>& events, std::mt19937_6
       threads[tick] = now;
       out << tick << " thread " << now << '\n';
     }
+    if (const size_t at = line.find("tid=7"); at != line.npos)
+      line.replace(at, 5, "tid=" + std::to_string(now));
     out << line << '\n';
     before = tick;
   }
