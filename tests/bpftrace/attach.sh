@@ -18,7 +18,8 @@ for turn in 1 2 3 slowly; do
   # What bpftrace had not read when it detached is not a loss: the trace ends there.
   "$analyze" --json "$bt_file" >"$scratch/json" 2>"$scratch/err"
   jq -e '.trust.anomalies == 0' "$scratch/json" >"$scratch/ok" ||
-    fail "attach $turn: $(jq -c .trust "$scratch/json") $(cat "$scratch/err")"
+    fail "attach $turn: $(jq -c .trust "$scratch/json") $(cat "$scratch/err")
+$("$analyze" --dump=calls "$bt_file" | grep -B 4 -A 12 ' stack ')"
   "$analyze" --dump=calls "$bt_file" >"$scratch/dump"
   # The coroutine that runs at that moment is reported first (as resumed if it is just resuming
   # another one), the other one when it next runs.
