@@ -93,8 +93,8 @@ ViewOptions read_views(const Given& given) {
   v.callees = given.list("callees");
   v.hist = given.list("hist");
   v.slow = given.list("slow");
-  if (auto over = given.last("over")) v.over_ns = parse_time(*over, "--over");
-  v.wall = given.has("wall");
+  if (auto over = given.last("over")) v.slow_over_ns = parse_time(*over, "--over");
+  v.slow_by_wall = given.has("wall");
   v.suspended = given.has("suspended");
   v.compensate = given.has("compensate");
   v.normalize = given.has("normalize");

@@ -27,7 +27,7 @@ Report turns_of(const std::vector<uint8_t>& bytes, PipelineOptions options = {})
 
 PipelineOptions all_turns() {
   PipelineOptions options;
-  options.turn_limit = 0;
+  options.limit = 0;
   options.turn_order = TurnLog::By::kStart;
   return options;
 }
@@ -187,7 +187,7 @@ TEST(Turns, TheFirstInTheOrderAreKept) {
         return list;
       };
       std::vector<uint64_t> expected = ranks(turns_of(bytes, options));
-      expected.resize(std::min<size_t>(expected.size(), options.turn_limit = 3));
+      expected.resize(std::min<size_t>(expected.size(), options.limit = 3));
       EXPECT_EQ(ranks(turns_of(bytes, options)), expected) << "seed " << seed;
     }
   }
