@@ -246,7 +246,8 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto sum = run<FilteredProfile>(facts, input, diag, calls.empty() ? jobs() : 1, progress, make);
   warn_limit(input, budget);
   unmatched_.file(facts, *sum, finder_);
-  if (!options_.requests && !options_.request_steps) sum->requests = nullptr;  // Only for groups.
+  if (!options_.follows_requests() && !options_.request_steps)
+    sum->requests = nullptr;  // Only for groups.
   for (CallConsumer* consumer : consumers_) consumer->end_file();
   sum->close();
   const HistogramProfile& sums = sum->sums();
