@@ -20,16 +20,16 @@ namespace {
 struct Observers {
   Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted, const RequestLives& lives)
       : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
-        coroutines(o.coroutine_order, o.coroutine_limit),
+        coroutines(o.coroutine_order, o.limit),
         requests(o.request_by, wanted) {
     if (o.request_steps) requests.keep_steps(o.request_steps);
-    if (o.turns) requests.collect_turns(lives, o.turn_order, o.turn_limit);
+    if (o.turns) requests.collect_turns(lives, o.turn_order, o.limit);
   }
   void watch(FilteredProfile& profile, const PipelineOptions& o) {
     if (!o.slow.empty()) profile.slow = &slow;
     if (o.coroutines) profile.coroutines = &coroutines;
     if (o.waits) profile.waits = &waits;
-    if (o.requests || o.request_steps) profile.requests = &requests;
+    if (o.follows_requests() || o.request_steps) profile.requests = &requests;
     if (o.timeline) profile.timeline = &timeline;
     if (o.threads) profile.threads = &threads;
   }
@@ -68,7 +68,7 @@ Pipeline::Pipeline(PipelineOptions options, std::function<void(const std::string
 Report Pipeline::empty_report() const {
   Report report;
   report.keeps_hidden = options_.hidden_names;
-  report.keeps_codes = options_.native_code;
+  report.keeps_codes = options_.symbols;
   return report;
 }
 
@@ -76,8 +76,7 @@ Symbol Pipeline::find_symbol(const Function& f) {
   std::lock_guard lock(finding_);
   const MapTable& maps = preview_->complete ? preview_->maps : facts_->maps;
   Symbol symbol = symbolizer_.find(maps, f);
-  if (options_.native_code)
-    symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, f));
+  if (options_.symbols) symbol.code = std::make_shared<NativeCode>(symbolizer_.describe(maps, f));
   return symbol;
 }
 
@@ -98,7 +97,7 @@ std::string Pipeline::calls_needed_by() const {
   if (o.coroutines) return "--coroutines";
   if (o.waits) return "--waits";
   if (o.turns) return "--turns";
-  if (o.requests) return "--requests";
+  if (o.follows_requests()) return "--requests";
   if (o.threads) return "--threads";
   if (o.timeline) return "--timeline";
   if (!o.slow.empty()) return "--slow";
@@ -109,8 +108,8 @@ std::string Pipeline::calls_needed_by() const {
 
 // Whether function names are needed while the trace is read.
 bool Pipeline::looks_at_names() const {
-  return options_.filter.looks_at_functions() || !options_.slow.empty() || options_.requests ||
-         options_.request_steps ||
+  return options_.filter.looks_at_functions() || !options_.slow.empty() ||
+         options_.follows_requests() || options_.request_steps ||
          std::any_of(consumers_.begin(), consumers_.end(),
                      [](const CallConsumer* c) { return !c->required_by().empty(); });
 }
@@ -260,7 +259,7 @@ void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) 
 
 void Pipeline::profile(Input& input, Diagnostics& diag) {
   std::string needed_by = calls_needed_by();
-  if (needed_by.empty() && options_.native_code) needed_by = "--symbols";
+  if (needed_by.empty() && options_.symbols) needed_by = "--symbols";
   if (!needed_by.empty())
     throw UsageError(printable(input.name()) + ": a saved profile has no events, which " +
                      needed_by + " needs: give the trace that it was made from" +

@@ -22,11 +22,11 @@
 
 #include "analyzer/collect/call_consumer.h"
 #include "analyzer/collect/observers.h"
-#include "analyzer/filter/filter.h"
 #include "analyzer/filter/preview.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/input.h"
 #include "analyzer/read/trace_reader.h"
+#include "analyzer/report/collect_options.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/signature_check.h"
 #include "analyzer/report/unmatched_filters.h"
@@ -34,36 +34,14 @@
 
 namespace luatrace::analyze {
 
-struct PipelineOptions {
-  FilterOptions filter;
-  // Data to collect besides functions and the call tree.
+struct PipelineOptions : ReadOptions, CollectOptions {
   bool histograms = false;
-  bool coroutines = false;
-  CoroutineLog::By coroutine_order = CoroutineLog::By::kSuspended;
-  size_t coroutine_limit = 20;  // Number kept, first in that order; 0: all.
-  bool waits = false;
-  bool requests = false;
-  uint32_t request = 0;  // Follow the request with this id; 0: none.
+  CoroutineLog::By coroutine_order = CoroutineLog::By::kSuspended;  // The first `limit` are kept.
+  TurnLog::By turn_order = TurnLog::By::kWall;                      // The same of turns.
   // Keep up to that many steps of the slowest requests, and all requests: those that the files
   // have.
   size_t request_steps = 0;
-  std::vector<std::string> request_by;  // The calls of these functions (patterns) are requests.
-  bool turns = false;                   // Needs `requests`.
-  TurnLog::By turn_order = TurnLog::By::kWall;
-  size_t turn_limit = 20;  // Number kept, first in that order; 0: all.
-  bool threads = false;
-  bool timeline = false;
-  std::vector<std::string> slow;  // Keep single calls of these functions (patterns) that took ...
-  uint64_t slow_over_ns = 0;      // ... at least this long, ...
-  bool slow_by_wall = false;      // ... by wall time instead of inclusive time; ...
-  size_t slow_limit = 5;          // ... only the longest ones; their number.
-  bool native_code = false;       // Keep the locations of C functions and how they got their names.
-  bool hidden_names = false;      // Keep the names of functions that filters leave out entirely.
-
-  std::string sysroot;                  // Root for looking up libraries; empty: /.
-  std::vector<std::string> debug_dirs;  // Additional places of separate debug information.
-  size_t jobs = 0;                      // Threads; 0: one per processor.
-  uint64_t max_nodes = 5000000;         // Limit of a file's call tree; 0: none.
+  bool hidden_names = false;  // Keep the names of functions that filters leave out entirely.
 };
 
 // To be used by one thread. It can produce several reports, one after the other; they share the

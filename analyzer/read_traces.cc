@@ -65,34 +65,14 @@ ProgressMode progress_mode(const Options& o, bool writes_calls) {
 
 PipelineOptions pipeline_options(const Options& o) {
   const ViewOptions& v = o.views;
-  PipelineOptions p;
-  p.filter = o.filter;
+  PipelineOptions p{o, v};
   p.histograms = needs_histograms(o);
-  p.coroutines = v.coroutines;
   p.coroutine_order = coroutine_order(v.sort_given ? v.sort : "");
-  p.coroutine_limit = v.limit;
-  p.waits = v.waits;
-  p.requests = v.requests || v.request || v.turns;
-  p.request = v.request;
+  p.turn_order = find_turn_order(v.sort).value_or(TurnLog::By::kWall);
   // Filters would leave out parts of requests; a comparison shows none.
   const bool whole = !o.filter.filters() && o.diff.empty();
   if (o.flame && o.page.all_views && whole) p.request_steps = kPageRequestSteps;
-  p.request_by = v.request_by;
-  p.turns = v.turns;
-  p.turn_order = find_turn_order(v.sort).value_or(TurnLog::By::kWall);
-  p.turn_limit = v.limit;
-  p.threads = v.threads;
-  p.timeline = v.timeline;
-  p.slow = v.slow;
-  p.slow_over_ns = v.over_ns;
-  p.slow_by_wall = v.wall;
-  p.slow_limit = v.slow_limit;
-  p.native_code = v.symbols;
   p.hidden_names = names_functions(o);
-  p.sysroot = o.sysroot;
-  p.debug_dirs = o.debug_dirs;
-  p.jobs = o.jobs;
-  p.max_nodes = o.max_nodes;
   return p;
 }
 

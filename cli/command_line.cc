@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstring>
+#include <iostream>
 #include <sstream>
 
 namespace po = boost::program_options;
@@ -202,6 +203,16 @@ std::optional<std::string> CommandLine::last(const char* name) const {
 std::optional<std::string> CommandLine::last(const char* name, const std::string& fallback) const {
   auto value = last(name);
   return value == kMissing ? fallback : value;
+}
+
+bool CommandLine::print_common(const char* version) const {
+  if (has("help"))
+    write_help(std::cout, program_, terminal_columns());
+  else if (has("version"))
+    std::cout << program_.name << ' ' << version << '\n';
+  else
+    return false;
+  return true;
 }
 
 }  // namespace luatrace

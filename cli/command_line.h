@@ -38,6 +38,8 @@ class CommandLine {
   // The same, with `fallback` for a missing optional value.
   std::optional<std::string> last(const char* name, const std::string& fallback) const;
   const Tokens& operands() const { return operands_; }
+  // Prints what --help or --version asks for; false if neither is given.
+  bool print_common(const char* version) const;
 
   template <class T>
   std::vector<T> numbers(const char* name) const {

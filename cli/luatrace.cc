@@ -32,11 +32,7 @@ static int run(const std::string& program, const char* self, CommandLine::Tokens
 int main(int argc, char** argv) {
   try {
     const CommandLine given(luatrace_program(), argc, argv);
-    if (given.has("help"))
-      write_help(std::cout, luatrace_program(), terminal_columns());
-    else if (given.has("version"))
-      std::cout << "luatrace " LUATRACE_VERSION "\n";
-    else
+    if (!given.print_common(LUATRACE_VERSION))
       return run(program_of(given), argv[0], given.operands());
     return std::cout.flush() ? 0 : kFailed;
   } catch (const UsageError& e) {

@@ -5,13 +5,7 @@
 namespace luatrace {
 namespace {
 
-// clang-format off
-constexpr OptionSpec kOptions[] = {
-    {"Options", "help", 'h', nullptr, false, false, "print this help", nullptr},
-    {"Options", "version", 0, nullptr, false, false, "print the version", nullptr},
-};
-// clang-format on
-
+constexpr auto kOptions = common_options("Options");
 constexpr const char* kUses[] = {"record -o FILE [options] [--] COMMAND [ARGUMENTS]",
                                  "record -o FILE [options] -p PID [-p PID...]",
                                  "analyze FILE... [options]", "top -p PID [options]"};

@@ -4,6 +4,8 @@
 // (tests/views/options_test.sh checks it).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iosfwd>
 #include <span>
@@ -30,6 +32,22 @@ struct OptionSpec {
   // An earlier long name, which the parser takes, too, but --help does not have; null: none.
   const char* former = nullptr;
 };
+
+// The options that every program has.
+constexpr std::array<OptionSpec, 2> common_options(const char* group) {
+  return {{{group, "help", 'h', nullptr, false, false, "print this help", nullptr},
+           {group, "version", 0, nullptr, false, false, "print the version", nullptr}}};
+}
+
+// `own`, then common_options().
+template <size_t N>
+constexpr std::array<OptionSpec, N + 2> with_common_options(const OptionSpec (&own)[N],
+                                                            const char* group) {
+  std::array<OptionSpec, N + 2> all{};
+  const auto common = common_options(group);
+  std::copy(common.begin(), common.end(), std::copy(own, own + N, all.begin()));
+  return all;
+}
 
 // A status, an example, an environment variable or a file, and what it means or does.
 struct Meaning {

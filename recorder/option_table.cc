@@ -11,7 +11,7 @@ constexpr const char* kAttach = "Attaching";
 constexpr const char* kOther = "Other";
 
 // clang-format off
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kOwnOptions[] = {
     {kWhere, "output", 'o', "FILE", false, false, "where to write the trace",
      nullptr, nullptr, Complete::kFile},
     {kWhere, "force", 0, nullptr, false, false, "overwrite FILE even if it is not a trace", nullptr},
@@ -46,10 +46,9 @@ constexpr OptionSpec kOptions[] = {
      "What luatrace.start() of the Lua module and luaJIT_trace_start() run; see inside.md in the documentation."},
     {kOther, "verbose", 'v', nullptr, false, false, "print more messages", nullptr},
     {kOther, "quiet", 'q', nullptr, false, false, "print only errors and what is missing", nullptr},
-    {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},
-    {kOther, "version", 0, nullptr, false, false, "print the version", nullptr},
 };
 // clang-format on
+constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
 constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
                                  "-o FILE [options] -p PID [-p PID...]"};

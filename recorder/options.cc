@@ -5,7 +5,6 @@
 #include "recorder/options.h"
 
 #include <charconv>
-#include <iostream>
 
 #include "cli/command_line.h"
 #include "cli/duration.h"
@@ -151,11 +150,7 @@ std::string explain_misplaced(const std::vector<std::string>& command) {
 
 Options parse_options(int argc, char** argv, bool* done) {
   const CommandLine given(record_program(), argc, argv);
-  *done = given.has("help") || given.has("version");
-  if (given.has("help"))
-    write_help(std::cout, record_program(), terminal_columns());
-  else if (*done)
-    std::cout << "luatrace-record " << version_text() << "\n";
+  *done = given.print_common(version_text());
   Options o;
   if (!*done) o = read(given);
   o.self = argc > 0 ? argv[0] : "luatrace-record";

@@ -83,7 +83,7 @@ bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) {
 void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   if (requests) request_stream_->created(by, co);
   const bool by_host = by.top == 0 && by.outside == Coroutine::Outside::kIdle;
-  co.origin = placement_.bequeath(by.frames[by.top].node, by_host);
+  co.origin = placement_.inherited_from(by.frames[by.top].node, by_host);
   if (!coroutines || !scope_.wanted(co) || !scope_.has(now)) return;
   CoroutineLife& life = life_of(co, now);
   life.begin_seen = true;

@@ -45,16 +45,16 @@ FunctionId Groups::of(const FunctionName& f) {
 
 // All that a plugin calls belongs to the plugin. Otherwise a function without a group belongs to
 // that of its caller.
-FunctionId Groups::of_call(FunctionId outer, FunctionId heir_of, FunctionId own) const {
+FunctionId Groups::of_call(FunctionId outer, FunctionId inherited, FunctionId own) const {
   const bool in_plugin = by_plugin() && outer && outer != none_;
   if (in_plugin) return outer;
-  const FunctionId group = heir_of ? heir_of : own;
+  const FunctionId group = inherited ? inherited : own;
   return group ? group : outer;
 }
 
-FunctionId Groups::of_outermost(FunctionId heir_of, FunctionId own, bool is_main_chunk) {
+FunctionId Groups::of_outermost(FunctionId inherited, FunctionId own, bool is_main_chunk) {
   if (own) return own;
-  return !heir_of || (is_main_chunk && heir_of == timers_) ? none() : heir_of;
+  return !inherited || (is_main_chunk && inherited == timers_) ? none() : inherited;
 }
 
 }  // namespace luatrace::analyze

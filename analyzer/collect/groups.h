@@ -32,12 +32,12 @@ class Groups {
 
   // Returns the phase or file group of a function, kNoFunction if it has none.
   FunctionId of(const FunctionName& function);
-  // Returns the group of a call: of a function in the group `own`, by a call in `outer`. `heir_of`:
-  // what the call inherits (Placement::bequeath()), or kNoFunction.
-  FunctionId of_call(FunctionId outer, FunctionId heir_of, FunctionId own) const;
+  // Returns the group of a call: of a function in the group `own`, by a call in `outer`.
+  // `inherited`: what the call inherits (Placement::inherited_from()), or kNoFunction.
+  FunctionId of_call(FunctionId outer, FunctionId inherited, FunctionId own) const;
   // Returns the phase of a coroutine's outermost call. That a timer's function is no main chunk
   // distinguishes it from a *_by_lua_file.
-  FunctionId of_outermost(FunctionId heir_of, FunctionId own, bool is_main_chunk);
+  FunctionId of_outermost(FunctionId inherited, FunctionId own, bool is_main_chunk);
 
  private:
   enum class Type : uint8_t { kNone, kOfCalls, kOfCoroutine };

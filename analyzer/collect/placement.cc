@@ -64,10 +64,10 @@ bool Placement::is_builtin(FunctionId function) const {
 
 FunctionId Placement::group_at(uint32_t raw) const {
   const Place& p = places_[raw];
-  return groups_.of_call(p.group, p.heir_of, kNoFunction);
+  return groups_.of_call(p.group, p.inherited, kNoFunction);
 }
 
-FunctionId Placement::bequeath(uint32_t raw, bool by_host) {
+FunctionId Placement::inherited_from(uint32_t raw, bool by_host) {
   if (!options_.inherits_groups()) return kNoFunction;
   const FunctionId known = group_at(raw), creator = function_of(raw);
   if (groups_.by_plugin()) return groups_.is_none(known) ? kNoFunction : known;
@@ -76,7 +76,7 @@ FunctionId Placement::bequeath(uint32_t raw, bool by_host) {
   return timer ? groups_.timers() : known;
 }
 
-uint32_t Placement::enter_heir(uint32_t raw, const Coroutine& co, const Coroutine* by) {
+uint32_t Placement::enter_inherited(uint32_t raw, const Coroutine& co, const Coroutine* by) {
   FunctionId from = by ? group_at(by->frames[by->top].node) : kNoFunction;
   if (!from || (groups_.by_plugin() && groups_.is_none(from))) from = co.origin;
   return from ? enter(raw, from) : raw;
@@ -123,14 +123,14 @@ Place Placement::place(uint32_t raw) {
   const FunctionId function = function_of(raw);
   const Place& above = places_[raw_[NodeId(raw)].parent];
   Place p = above;
-  p.function = p.heir_of = kNoFunction;
+  p.function = p.inherited = kNoFunction;
   p.shown = p.unknown = false;
   p.own = above.own || function == kUnknownFunction;
   const bool reached = above.path & CallPath::kReached;
   const bool folded = reached || (options_.depth && above.depth >= options_.depth);
   if (function == kCoroutineFunction) {
     p.own = false;
-    p.heir_of = above.heir_of;
+    p.inherited = above.inherited;
     if (options_.groups_files() && !options_.coroutines.empty())
       p.group = kNoFunction;  // The resumer may be filtered out.
     if (above.takes && !folded) {
@@ -145,7 +145,7 @@ Place Placement::place(uint32_t raw) {
     p.out = out_.enter(p.fold, function);
     p.unknown = true;
   } else if (groups_.has(function)) {
-    p.heir_of = above.heir_of;
+    p.inherited = above.inherited;
     place_group(p, function);
   } else {
     place_function(p, raw);
@@ -155,10 +155,11 @@ Place Placement::place(uint32_t raw) {
 
 void Placement::place_group(Place& p, FunctionId function) {
   if (options_.inherits_groups() && !groups_.is_of_coroutine(function))
-    return static_cast<void>(p.heir_of = function);
+    return static_cast<void>(p.inherited = function);
   p.own = true;
   p.takes = !selects_functions();
-  if (groups_.by_phase()) p.fold = out_.enter(kRootNode, p.heir_of ? p.heir_of : groups_.none());
+  if (groups_.by_phase())
+    p.fold = out_.enter(kRootNode, p.inherited ? p.inherited : groups_.none());
   p.out = p.fold = out_.enter(p.fold, function);
   // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
   if (options_.groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
@@ -181,7 +182,7 @@ void Placement::place_function(Place& p, uint32_t raw) {
   if (options_.groups_files() && groups_.has(function_of(raw_[NodeId(raw)].parent)))
     under = above.fold;
   if (groups_.by_phase() && !above.group) {
-    p.group = groups_.of_outermost(above.heir_of, r.group, r.main_chunk);
+    p.group = groups_.of_outermost(above.inherited, r.group, r.main_chunk);
     under = p.fold = enter_phase(raw, p.group);
   }
   const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
@@ -191,13 +192,13 @@ void Placement::place_function(Place& p, uint32_t raw) {
   bool hidden = r.hidden || folded || !inside || excluded;
   if (options_.groups_files()) {
     // A call within its own group is not a call of the group.
-    const FunctionId group = groups_.of_call(above.group, above.heir_of, r.group);
+    const FunctionId group = groups_.of_call(above.group, above.inherited, r.group);
     hidden |= above.group && group == above.group;
     if (!hidden) p.function = group ? group : groups_.none();
     if (!hidden && !dropped)
       p.group = p.function;
     else if (groups_.by_plugin() && group != above.group)
-      p.heir_of = group;  // What it calls belongs to its plugin nevertheless.
+      p.inherited = group;  // What it calls belongs to its plugin nevertheless.
   } else {
     p.function = function;
   }

@@ -13,8 +13,8 @@
 // of the shown tree.
 //
 // --group-by phase and plugin depend on who created a coroutine, too: such a group is a node of the
-// raw tree above the coroutine's calls (enter_heir()), which is no node of the shown tree but tells
-// the next call its group.
+// raw tree above the coroutine's calls (enter_inherited()), which is no node of the shown tree but
+// tells the next call its group.
 //
 // If no option hides or renames calls, the raw tree is the shown tree: no second one is made, and
 // the Place of a node follows from its function.
@@ -38,7 +38,7 @@ struct Place {
   NodeId fold;           // Node of the shown tree for hidden calls below it.
   FunctionId function;   // The function it is shown as, if `shown`.
   FunctionId group;      // The phase or file group that the call path is in, or kNoFunction.
-  FunctionId heir_of;    // The group that the next call inherits, or kNoFunction.
+  FunctionId inherited;  // The group that the next call inherits, or kNoFunction.
   uint32_t depth = 0;    // Shown calls so far.
   bool shown = false;    // A call of this node is a call of `out`.
   bool takes = true;     // Its time is added to `out`; otherwise it is filtered out.
@@ -97,10 +97,10 @@ class Placement final : public CalledFunctions {
 
   // Returns the group that a coroutine inherits if the call at `raw` creates it; by_host: no call
   // does, but the host program.
-  FunctionId bequeath(uint32_t raw, bool by_host);
+  FunctionId inherited_from(uint32_t raw, bool by_host);
   // Returns the child of `raw` whose calls inherit the group of the resumer's call, or else of the
   // call that created the coroutine; `raw` if there is none.
-  uint32_t enter_heir(uint32_t raw, const Coroutine& co, const Coroutine* by);
+  uint32_t enter_inherited(uint32_t raw, const Coroutine& co, const Coroutine* by);
 
  private:
   static constexpr uint32_t kDropped = 1u << 31;  // Flag in the function of a raw tree node.

@@ -63,7 +63,7 @@ std::string Scope::process_text() const {
 
 uint32_t Scope::group_root(Placement& placement, const Coroutine& co, const Coroutine* by) const {
   std::string name;
-  if (options_.inherits_groups()) return placement.enter_heir(0, co, by);
+  if (options_.inherits_groups()) return placement.enter_inherited(0, co, by);
   if (options_.group == GroupBy::kThread)
     name = "thread " + std::to_string(tid());
   else if (options_.group == GroupBy::kVm)
@@ -87,7 +87,7 @@ uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine*
   if (options_.mode == CoroutineMode::kMerged)
     return placement.enter(group_root(placement, co, by), placement.group("[coroutines]", true));
   const uint32_t linked = placement.enter(by->frames[by->top].node, kCoroutineFunction);
-  return options_.inherits_groups() ? placement.enter_heir(linked, co, by) : linked;
+  return options_.inherits_groups() ? placement.enter_inherited(linked, co, by) : linked;
 }
 
 }  // namespace luatrace::analyze

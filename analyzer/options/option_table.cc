@@ -13,7 +13,7 @@ constexpr const char* kOutputs = "Outputs";
 constexpr const char* kOther = "Other";
 
 // clang-format off
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kOwnOptions[] = {
     {kViews, "report", 0, nullptr, false, false, "table of functions",
      "With --group-by, each row is a group."},
     {kViews, "tree", 0, nullptr, false, false, "call tree, from the outermost calls down", nullptr},
@@ -176,10 +176,9 @@ constexpr OptionSpec kOptions[] = {
     {kOther, "color", 0, "WHEN", false, false, "auto (default), always or never",
      "auto: on a terminal, unless the environment has NO_COLOR.", "auto always never"},
     {kOther, "quiet", 'q', nullptr, false, false, "no summary, no progress", "Requested views are still shown, and so is the comparison of --diff, unless it is for --fail-if or an output file."},
-    {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},
-    {kOther, "version", 0, nullptr, false, false, "print the version", nullptr},
 };
 // clang-format on
+constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
 constexpr const char* kUses[] = {"FILE... [options]"};
 constexpr const char* kWhat =

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 
 #include "analyzer/options/conflicts.h"
 #include "analyzer/report/conditions.h"
@@ -94,8 +93,8 @@ ViewOptions read_views(const Given& given) {
   v.callees = given.list("callees");
   v.hist = given.list("hist");
   v.slow = given.list("slow");
-  if (auto over = given.last("over")) v.over_ns = parse_time(*over, "--over");
-  v.wall = given.has("wall");
+  if (auto over = given.last("over")) v.slow_over_ns = parse_time(*over, "--over");
+  v.slow_by_wall = given.has("wall");
   v.suspended = given.has("suspended");
   v.compensate = given.has("compensate");
   v.normalize = given.has("normalize");
@@ -307,12 +306,7 @@ Options read(const Given& given) {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   const CommandLine given(analyze_program(), argc, argv);
-  if (given.has("help")) {
-    write_help(std::cout, analyze_program(), terminal_columns());
-    return std::nullopt;
-  }
-  if (given.has("version"))
-    return std::cout << "luatrace-analyze " LUATRACE_VERSION "\n", std::nullopt;
+  if (given.print_common(LUATRACE_VERSION)) return std::nullopt;
   Options options = read(given);
   options.command.assign(argv, argv + argc);
   return options;

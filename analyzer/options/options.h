@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/filter/filter.h"
 #include "analyzer/output/formats/formats.h"
 #include "analyzer/output/views.h"
 
@@ -23,7 +22,7 @@ struct PageOptions {
   size_t graph_limit = 300000;        // Nodes of the call tree; 0: all.
 };
 
-struct Options {
+struct Options : ReadOptions {
   std::vector<std::string> command;  // The whole command line.
   std::vector<std::string> files;
   std::optional<std::string> dump;     // "text" or "calls"
@@ -39,15 +38,10 @@ struct Options {
   bool allow_missing = false;  // Functions of fail_if need not occur.
   ExportOptions exports;
   ViewOptions views;
-  FilterOptions filter;
   uint64_t unit_ns = 1;  // Unit of the weights of --folded.
-  std::string sysroot;
-  std::vector<std::string> debug_dirs;
   bool strict = false;
-  bool quiet = false;            // No progress, no summary.
-  bool progress = false;         // Also if standard error is not a terminal, then in lines.
-  size_t jobs = 0;               // Threads for streams; 0: the number of processors.
-  uint64_t max_nodes = 5000000;  // Limit of nodes in a file's call tree; 0: none.
+  bool quiet = false;     // No progress, no summary.
+  bool progress = false;  // Also if standard error is not a terminal, then in lines.
 };
 
 // Returns nullopt if --help or --version was given and has been printed. Throws UsageError.

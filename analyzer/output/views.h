@@ -8,26 +8,20 @@
 
 #include "analyzer/filter/pattern.h"
 #include "analyzer/output/table.h"
+#include "analyzer/report/collect_options.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/fields.h"
 
 namespace luatrace::analyze {
 
-struct ViewOptions {
-  bool report = false, tree = false, coroutines = false, waits = false, threads = false,
-       timeline = false, symbols = false, info = false, requests = false, turns = false;
-  std::vector<std::string> callers, callees, hist, slow;  // FN
-  uint64_t over_ns = 0;
-  bool wall = false;                    // --slow by wall time.
-  std::vector<std::string> request_by;  // FN
-  uint32_t request = 0;                 // The id of the one to show; 0: none.
-  uint64_t slow_requests_ns = 0;        // Only requests that took at least so long.
+struct ViewOptions : CollectOptions {
+  bool report = false, tree = false, info = false;
+  std::vector<std::string> callers, callees, hist;  // FN
+  uint64_t slow_requests_ns = 0;                    // Only requests that took at least so long.
   std::vector<Field> fields;
   std::string sort = "self";
   bool sort_given = false;
-  size_t limit = 20;  // Rows; 0: all.
   bool limit_given = false;
-  size_t slow_limit = 5;   // Calls.
   bool suspended = false;  // Show suspended time in trees.
   bool compensate = false;
   bool normalize = false;  // --diff
@@ -35,7 +29,7 @@ struct ViewOptions {
 
   bool any() const {
     return report || tree || coroutines || waits || threads || timeline || symbols || info ||
-           requests || request || turns || !callers.empty() || !callees.empty() || !hist.empty() ||
+           follows_requests() || !callers.empty() || !callees.empty() || !hist.empty() ||
            !slow.empty();
   }
   bool needs_histogram() const;

@@ -200,12 +200,7 @@ int Top::run() {
 int main(int argc, char** argv) {
   try {
     const CommandLine given(top_program(), argc, argv);
-    if (given.has("help"))
-      write_help(std::cout, top_program(), terminal_columns());
-    else if (given.has("version"))
-      std::cout << "luatrace-top " LUATRACE_VERSION "\n";
-    else
-      return Top(read_options(given), argv[0]).run();
+    if (!given.print_common(LUATRACE_VERSION)) return Top(read_options(given), argv[0]).run();
     return std::cout.flush() ? 0 : kFailed;
   } catch (const UsageError& e) {
     std::cerr << "luatrace-top: " << printable(e.what()) << " (see --help)\n";

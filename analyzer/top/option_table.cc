@@ -11,7 +11,7 @@ constexpr const char* kOther = "Other";
 
 // clang-format off
 // Those of kRecording are luatrace-record's; their values are checked there.
-constexpr OptionSpec kOptions[] = {
+constexpr OptionSpec kOwnOptions[] = {
     {kTable, "interval", 'n', "SECONDS", false, false, "time between two tables (1)",
      "Also with a unit: 500ms. At least 100ms."},
     {kTable, "count", 0, "N", false, false, "end after N tables", nullptr},
@@ -34,11 +34,9 @@ constexpr OptionSpec kOptions[] = {
     {kRecording, "c-functions", 0, "CLASS", false, false, "which C functions: none, user, default, all, ffi", nullptr,
      "none user default all ffi"},
     {kRecording, "via", 0, "WAY", false, false, "direct, bpf, or auto", nullptr, "auto direct bpf"},
-
-    {kOther, "help", 'h', nullptr, false, false, "print this help", nullptr},
-    {kOther, "version", 0, nullptr, false, false, "print the version", nullptr},
 };
 // clang-format on
+constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
 constexpr const char* kUses[] = {"-p PID [-p PID...] [options]"};
 constexpr const char* kNotes[] = {

@@ -6,29 +6,16 @@
 #   nginx.sh SOURCE BUILD
 source "$(dirname "$0")/../lib.sh"
 source=$1 build=$2
-for program in curl apt-get; do
-  command -v $program >/dev/null || skip "$program is not installed (scripts/deps --test)"
-done
-root=$build/nginx/root
-"$source/tests/nginx/unpack" "$root" || skip "Debian's nginx cannot be downloaded"
-cd "$scratch"
-mkdir temporary
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+source "$source/tests/nginx/nginx.sh"
 user=
 if [ "$(id -u)" -eq 0 ]; then
   user='user nobody nogroup;'
   chmod 755 .
   setpriv --reuid nobody --clear-groups test -x "$build/bin/luatrace-record" || user='user root;'
 fi
-sed "s|ROOT|$root|; s|PORT|$port|; s|^USER|$user|" "$source/tests/module/nginx.conf" >nginx.conf
-export LD_LIBRARY_PATH=$build/lib:$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
-export LUA_PATH="$root/usr/share/lua/5.1/?.lua;;" TMPDIR=/tmp
-"$root/usr/sbin/nginx" -p "$scratch" -c nginx.conf -e error.log -g 'daemon off;' &
-started+=($!)
-master=$!
+export TMPDIR=/tmp
+start_nginx "$source/tests/module/nginx.conf" "$user" work
 get() { curl -sS -m 30 "http://127.0.0.1:$port/$1"; }
-answers() { get work >/dev/null 2>&1; }
-within 20 nginx answers
 started+=($(pgrep -P $master))
 
 same start "$(get start)" true

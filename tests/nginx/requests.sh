@@ -2,28 +2,14 @@
 # SPDX-License-Identifier: MIT
 #
 # The ledger of each request of a real nginx against what its locations do and against nginx's own
-# clock ($request_time). Nothing is installed: see unpack.
+# clock ($request_time).
 #   requests.sh SOURCE BUILD
 source "$(dirname "$0")/../lib.sh"
 source=$1 build=$2
-for program in curl apt-get; do
-  command -v $program >/dev/null || skip "$program is not installed (scripts/deps --test)"
-done
-root=$build/nginx/root
-"$source/tests/nginx/unpack" "$root" || skip "Debian's nginx cannot be downloaded"
-cd "$scratch"
-mkdir temporary
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+source "$source/tests/nginx/nginx.sh"
 user=
 [ "$(id -u)" -ne 0 ] || user='user root;'
-sed "s|ROOT|$root|; s|PORT|$port|; s|^USER|$user|" "$source/tests/nginx/requests.conf" >nginx.conf
-export LD_LIBRARY_PATH=$build/lib:$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
-export LUA_PATH="$root/usr/share/lua/5.1/?.lua;;"
-"$root/usr/sbin/nginx" -p "$scratch" -c nginx.conf -e error.log -g 'daemon off;' &
-started+=($!)
-master=$!
-answers() { curl -s -o /dev/null "http://127.0.0.1:$port/busy"; }
-within 20 nginx answers
+start_nginx "$source/tests/nginx/requests.conf" "$user" busy
 worker=$(pgrep -P $master)
 started+=($worker)
 

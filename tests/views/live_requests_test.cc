@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <sstream>
 #include <tuple>
 
@@ -82,12 +81,8 @@ class Watched {
 TEST(LiveRequests, IntervalsHaveTheRequestsOfTheTrace) {
   size_t found = 0;
   for (uint64_t seed = 1; seed <= seeds(300); seed++) {
-    std::string text = with_requests(random_trace(seed), seed);
-    if (seed % 2) text = with_phases(std::move(text));
-    const std::vector<uint8_t> bytes = to_binary(in_blocks(text, 1 + seed % 7));
-    std::vector<std::string> by;
-    if (seed % 5 == 0) by = {"/[123]$/"};
-    if (seed % 5 == 1) by = {kByCoroutines};
+    const std::vector<uint8_t> bytes = to_binary(in_blocks(random_requests(seed), 1 + seed % 7));
+    const std::vector<std::string> by = random_request_by(seed);
     std::vector<ReportRequest> live;
     RequestTotals sums;
     const auto take = [&](const RequestsReport& r) {

@@ -4,6 +4,10 @@
 #include <random>
 #include <sstream>
 
+#include "analyzer/pipeline.h"
+#include "support.h"
+#include "wishes.h"
+
 namespace luatrace::analyze {
 
 std::string with_requests(const std::string& text, uint64_t seed) {
@@ -35,6 +39,25 @@ std::string with_phases(std::string text) {
                        "_by_lua(nginx.conf:" + std::to_string(n) + ")\"");
   }
   return text;
+}
+
+std::string random_requests(uint64_t seed, const std::string& clock) {
+  std::string text = with_requests(random_trace(seed, clock), seed);
+  return seed % 2 ? with_phases(std::move(text)) : text;
+}
+
+std::vector<uint8_t> maybe_damaged(const std::string& text, uint64_t seed) {
+  std::vector<uint8_t> bytes = to_binary(text);
+  std::mt19937_64 random(seed);
+  if (seed % 4 >= 2)
+    for (int i = 0; i < 3; i++) bytes[bytes.size() / 3 + random() % (bytes.size() / 2)] ^= 4;
+  return bytes;
+}
+
+std::vector<std::string> random_request_by(uint64_t seed) {
+  if (seed % 5 == 0) return {"/[123]$/"};
+  if (seed % 5 == 1) return {kByCoroutines};
+  return {};
 }
 
 }  // namespace luatrace::analyze

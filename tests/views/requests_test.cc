@@ -3,7 +3,6 @@
 // example whose figures views.table has.
 #include <gtest/gtest.h>
 
-#include <random>
 #include <sstream>
 
 #include "analyzer/pipeline.h"
@@ -220,16 +219,11 @@ TEST(Requests, LedgersCloseOnAnyTrace) {
   const uint64_t kSeeds = seeds(400);
   uint64_t found = 0, waited = 0;
   for (uint64_t seed = 1; seed <= kSeeds; seed++) {
-    std::string text = with_requests(random_trace(seed), seed);
-    if (seed % 2) text = with_phases(std::move(text));
-    std::vector<uint8_t> bytes = to_binary(text);
-    std::mt19937_64 random(seed);
-    if (seed % 4 >= 2)
-      for (int i = 0; i < 3; i++) bytes[bytes.size() / 3 + random() % (bytes.size() / 2)] ^= 4;
+    const std::string text = random_requests(seed);
+    const std::vector<uint8_t> bytes = maybe_damaged(text, seed);
     PipelineOptions plain;
     plain.jobs = 1;
-    if (seed % 5 == 0) plain.request_by = {"/[123]$/"};
-    if (seed % 5 == 1) plain.request_by = {kByCoroutines};
+    plain.request_by = random_request_by(seed);
     PipelineOptions slow = plain, parallel = plain;
     slow.threads = true;
     parallel.jobs = 3;

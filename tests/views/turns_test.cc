@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 #include <sstream>
 
 #include "../analyzer/model.h"
@@ -28,7 +27,7 @@ Report turns_of(const std::vector<uint8_t>& bytes, PipelineOptions options = {})
 
 PipelineOptions all_turns() {
   PipelineOptions options;
-  options.turn_limit = 0;
+  options.limit = 0;
   options.turn_order = TurnLog::By::kStart;
   return options;
 }
@@ -153,16 +152,11 @@ uint64_t expect_consistent(const Report& report) {
 TEST(Turns, DelayRequestsByWhatTheseCallOthers) {
   uint64_t delayed = 0;
   for (uint64_t seed = 1; seed <= seeds(300); seed++) {
-    std::string text = with_requests(random_trace(seed, "mult=1 shift=0"), seed);
-    if (seed % 2) text = with_phases(std::move(text));
-    std::vector<uint8_t> bytes = to_binary(text);
-    std::mt19937_64 random(seed);
-    if (seed % 4 >= 2)
-      for (int i = 0; i < 3; i++) bytes[bytes.size() / 3 + random() % (bytes.size() / 2)] ^= 4;
+    const std::string text = random_requests(seed, "mult=1 shift=0");
+    const std::vector<uint8_t> bytes = maybe_damaged(text, seed);
     PipelineOptions options = all_turns();
     options.jobs = 1;
-    if (seed % 5 == 0) options.request_by = {"/[123]$/"};
-    if (seed % 5 == 1) options.request_by = {kByCoroutines};
+    options.request_by = random_request_by(seed);
     PipelineOptions slow = options, parallel = options;
     slow.threads = true;
     parallel.jobs = 3;
@@ -193,7 +187,7 @@ TEST(Turns, TheFirstInTheOrderAreKept) {
         return list;
       };
       std::vector<uint64_t> expected = ranks(turns_of(bytes, options));
-      expected.resize(std::min<size_t>(expected.size(), options.turn_limit = 3));
+      expected.resize(std::min<size_t>(expected.size(), options.limit = 3));
       EXPECT_EQ(ranks(turns_of(bytes, options)), expected) << "seed " << seed;
     }
   }

@@ -4,7 +4,7 @@
 // calls; the sums shown are those of the tracks, which are exact.
 import { trackTitle } from "./chart_view.js";
 import { formatCount } from "./format.js";
-import { firstAfter } from "./layout.js";
+import { atSameTime } from "./layout.js";
 import { groupTitle, groupTracks, packSlots } from "./packing.js";
 import { TimeView } from "./time_view.js";
 
@@ -98,15 +98,9 @@ export class LanesView extends TimeView {
     return `${formatCount(count)} ${count === 1 ? "coroutine" : "coroutines"}`;
   }
 
-  // The stretch at the same time in the lane above (step -1) or below (1), else the next or
-  // the last one there; -1 if there is no such lane.
+  // In the lane above (step -1) or below (1).
   above(node, step) {
-    const { layout, tree } = this;
-    const row = tree.depth[node] + step;
-    if (row < 0 || row >= layout.rows) return -1;
-    const at = firstAfter(layout, row, layout.start[node]);
-    const last = layout.rowFirst[row + 1] - 1;
-    return last < layout.rowFirst[row] ? -1 : layout.row[Math.min(at, last)];
+    return atSameTime(this.layout, node, step);
   }
 
   trackOf(node) {

@@ -79,6 +79,16 @@ export function nodeAt(layout, depth, x) {
   return layout.start[node] <= x ? node : -1;
 }
 
+// The node of the row `step` below (above, if negative) at the time at which `node` begins, else the
+// next or the last one there; -1 if there is no such row.
+export function atSameTime(layout, node, step) {
+  const row = layout.tree.depth[node] + step;
+  if (row < 0 || row >= layout.rows) return -1;
+  const at = firstAfter(layout, row, layout.start[node]);
+  const last = layout.rowFirst[row + 1] - 1;
+  return last < layout.rowFirst[row] ? -1 : layout.row[Math.min(at, last)];
+}
+
 // The number of rows up to the last one that has a node between x and x + width, from `depth` on
 // without a gap.
 export function rowsIn(layout, depth, x, width) {

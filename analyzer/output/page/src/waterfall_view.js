@@ -8,7 +8,7 @@
 // null), step (or -1), isSum.
 import { addPseudo } from "./data.js";
 import { formatCount, formatShare, formatTime } from "./format.js";
-import { firstAfter } from "./layout.js";
+import { atSameTime } from "./layout.js";
 import { requestTitle } from "./request_data.js";
 import { TimeView } from "./time_view.js";
 
@@ -157,14 +157,9 @@ export class WaterfallView extends TimeView {
     return -1;
   }
 
-  // As in the coroutines' view.
+  // In the row above (step -1) or below (1).
   above(node, step) {
-    const { layout, tree } = this;
-    const row = tree.depth[node] + step;
-    if (row < 0 || row >= layout.rows) return -1;
-    const at = firstAfter(layout, row, layout.start[node]);
-    const last = layout.rowFirst[row + 1] - 1;
-    return last < layout.rowFirst[row] ? -1 : layout.row[Math.min(at, last)];
+    return atSameTime(this.layout, node, step);
   }
 
   // The time of a node on the axis of the views over time; of -1: of the request.
