@@ -25,11 +25,13 @@ struct Observers {
     if (o.request_steps) requests.keep_steps(o.request_steps);
     if (o.turns) requests.collect_turns(lives, o.turn_order, o.limit);
   }
-  void watch(FilteredProfile& profile, const PipelineOptions& o) {
+  void watch(FilteredProfile& profile, const PipelineOptions& o, const RequestGroups& groups) {
     if (!o.slow.empty()) profile.slow = &slow;
     if (o.coroutines) profile.coroutines = &coroutines;
     if (o.waits) profile.waits = &waits;
-    if (o.follows_requests() || o.request_steps) profile.requests = &requests;
+    const bool grouped = o.filter.group == GroupBy::kRequest;
+    if (o.follows_requests() || o.request_steps || grouped) profile.requests = &requests;
+    if (grouped) profile.request_groups = &groups;
     if (o.timeline) profile.timeline = &timeline;
     if (o.threads) profile.threads = &threads;
   }
@@ -208,6 +210,10 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
   if (options_.turns)
     for (const RequestSums* r : requests)
       grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
+  if (options_.filter.group == GroupBy::kRequest)
+    found.groups = {requests, options_.filter.request_groups, [&](FunctionId f) {
+                      return display_name(describe(facts.functions[f], finder_));
+                    }};
   return found;
 }
 
@@ -220,7 +226,8 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
     plan.verdicts = &verdicts;
   }
   RequestSurvey survey;
-  if (options_.request || options_.turns) survey = survey_requests(input);
+  if (options_.request || options_.turns || options_.filter.group == GroupBy::kRequest)
+    survey = survey_requests(input);
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(max_nodes());
@@ -231,7 +238,8 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
-    observers.emplace_back(options_, survey.wanted, survey.lives).watch(*sink, options_);
+    observers.emplace_back(options_, survey.wanted, survey.lives)
+        .watch(*sink, options_, survey.groups);
     sink->calls = calls;
     return sink;
   };

@@ -81,6 +81,7 @@ class Pipeline {
   struct RequestSurvey {
     RequestLog::Wanted wanted;
     RequestLives lives;
+    RequestGroups groups;
   };
   RequestSurvey survey_requests(Input& input);
   void filtered(Input& input, Diagnostics& diag, const Progress& progress);

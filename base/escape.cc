@@ -95,7 +95,12 @@ std::string hex_bytes(std::string_view bytes) {
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  while (!text.empty()) {
+  out.reserve(text.size() + 2);
+  while (true) {
+    const size_t plain = plain_length(text, true);  // Nearly always all of it.
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const auto [code, length] = read_utf8(text);
     if (length == 0)
       append_hex(out += '\\', text[0]);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace luatrace {
@@ -42,10 +43,33 @@ inline bool is_invisible(uint32_t code) {
          (code >= 0xe0000 && code <= 0xe007f);
 }
 
-// How many bytes at the beginning of the text are printable ASCII characters.
-inline size_t plain_length(std::string_view text) {
+// Whether a character stands for itself: it is printable ASCII, and in quotes no quote or
+// backslash.
+inline bool is_plain(char c, bool in_quotes) {
+  return c >= ' ' && c <= '~' && !(in_quotes && (c == '"' || c == '\\'));
+}
+
+// The same for eight at once: a long name may be in each row of a table.
+inline bool are_plain(uint64_t bytes, bool in_quotes) {
+  constexpr uint64_t kEach = 0x0101010101010101, kHigh = 0x80 * kEach;
+  const auto lacks = [](uint64_t all, char c) {
+    const uint64_t zero = all ^ kEach * static_cast<uint8_t>(c);
+    return ((zero - kEach) & ~zero & kHigh) == 0;
+  };
+  // Bytes below 0x80, to which these additions do not carry.
+  if (bytes & kHigh || ((bytes + 0x60 * kEach) & kHigh) != kHigh || (bytes + kEach) & kHigh)
+    return false;
+  return !in_quotes || (lacks(bytes, '"') && lacks(bytes, '\\'));
+}
+
+// How many bytes at the beginning of the text are such characters.
+inline size_t plain_length(std::string_view text, bool in_quotes = false) {
   size_t n = 0;
-  while (n < text.size() && text[n] >= ' ' && text[n] <= '~') n++;
+  for (uint64_t bytes; n + sizeof bytes <= text.size(); n += sizeof bytes) {
+    memcpy(&bytes, text.data() + n, sizeof bytes);
+    if (!are_plain(bytes, in_quotes)) break;
+  }
+  while (n < text.size() && is_plain(text[n], in_quotes)) n++;
   return n;
 }
 

@@ -15,6 +15,7 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
       facts_(facts),
       placement_(plan, functions, symbols, sums_.tree()),
       scope_(plan, facts),
+      running_groups_(placement_),
       watch_(slow, plan, placement_, sums_.tree()) {
   stream(kNoStream);
 }
@@ -58,6 +59,7 @@ void FilteredProfile::stream(StreamId number) {
   auto [it, fresh] = streams_.try_emplace(number);
   stream_ = &it->second;
   if (fresh && plan_.verdicts) stream_->verdicts = plan_.verdicts->find(number);
+  if (fresh && request_groups) stream_->groups = &request_groups->of(number);
 }
 
 void FilteredProfile::begins(uint64_t tick) {
@@ -69,6 +71,23 @@ void FilteredProfile::on_thread(ThreadId tid) {
   if (threads && tid != scope_.tid())
     (*threads)[{facts_.process_of(scope_.number()), tid}].switches++;
   scope_.on_thread(tid);
+}
+
+// That of the request for which the coroutine works.
+RunningGroup FilteredProfile::running_group(const Coroutine& co) {
+  const RequestStream::Work work = request_stream_->work_of(co);
+  if (!work.request || work.request >= stream_->groups->size()) return {};
+  const uint32_t group = (*stream_->groups)[work.request];
+  FunctionId& id = grown(group_ids_, group);
+  if (!id) id = placement_.group(request_groups->names()[group]);
+  return {id, work.from};
+}
+
+// The call on top ends; it may be a request.
+void FilteredProfile::leave_call(Coroutine& co) {
+  const uint32_t from = request_groups ? running_group(co).from : 0;
+  request_stream_->closed(co, co.top);
+  if (from > 1 && from == co.top) running_groups_.leave(co, running_group(co));
 }
 
 // Time of a hidden call goes to the shown call around it. If that call belongs to a resumer that
@@ -135,8 +154,10 @@ void FilteredProfile::gone(Coroutine& co, uint64_t now, Gone how) {
 
 void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   FrameNotes& f = co.notes[co.top];
+  const RequestId request = requests ? request_stream_->opened(co, begins) : kNoRequest;
+  follow_group(co);
   const Place p = place(co, co.top);
-  if (requests) add_to_request(co, request_stream_->opened(co, begins), {0, 0, begins, 0, 0});
+  if (requests) add_to_request(co, request, {0, 0, begins, 0, 0});
   f.node = co.frames[co.top].node;
   f.counted = begins && scope_.has(now) && scope_.wanted(co);
   if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) life_of(co, now);
@@ -159,7 +180,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
   for (auto* o : calls) o->closed(co, scope_.number(), now);
-  if (requests) request_stream_->closed(co, co.top);
+  if (requests) leave_call(co);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
   if (!co.watched_call) return;
   SlowCall call;
@@ -198,6 +219,8 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
   if (coroutines && run_.in_range) log_running(machine, now);
   if (requests) request_stream_->begin_turn(machine.current(), false);
+  if (request_groups) request_stream_->settle(machine.current());
+  follow_group(machine.current());
   return true;
 }
 
@@ -236,6 +259,7 @@ void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to
   Coroutine& co = machine.current();
   if (requests)
     add_to_request(co, request_stream_->ran(co, from, to, facts_.clock), {0, 0, 0, to - from, 0});
+  follow_group(co);
   const TimeKind kind = time_kind(co);
   report_time(machine, from, to,
               kind == TimeKind::kUnknown ? CallObserver::Owner::kUnknown

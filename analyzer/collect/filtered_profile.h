@@ -14,7 +14,9 @@
 
 #include "analyzer/collect/observers.h"
 #include "analyzer/collect/placement.h"
+#include "analyzer/collect/request_groups.h"
 #include "analyzer/collect/request_log.h"
+#include "analyzer/collect/running_groups.h"
 #include "analyzer/collect/scope.h"
 #include "analyzer/collect/slow_watch.h"
 #include "analyzer/collect/waits.h"
@@ -67,6 +69,7 @@ class FilteredProfile {
   CoroutineLog* coroutines = nullptr;
   WaitLog* waits = nullptr;
   RequestLog* requests = nullptr;
+  const RequestGroups* request_groups = nullptr;  // --group-by request; needs `requests`.
   Timeline* timeline = nullptr;
   ThreadLog* threads = nullptr;
   std::vector<CallObserver*> calls;
@@ -102,7 +105,8 @@ class FilteredProfile {
   }
   uint32_t enter_base(uint32_t raw, FunctionId function) { return placement_.enter(raw, function); }
   uint32_t enter_again(uint32_t raw, uint32_t old, FunctionId function) {
-    return placement_.enter(raw, function, placement_.is_dropped(old));
+    return placement_.enter(request_groups ? running_groups_.next(raw) : raw, function,
+                            placement_.is_dropped(old));
   }
   bool prefetches() { return !stream_->verdicts && machine_tree().is_large(); }
   CallTree& machine_tree() { return placement_.raw(); }
@@ -111,7 +115,8 @@ class FilteredProfile {
   void on_thread(ThreadId tid);
   uint32_t base(Coroutine& co, const Coroutine* by) {
     if (requests) request_stream_->attached(co, by);
-    return scope_.base(placement_, co, by);
+    const uint32_t raw = scope_.base(placement_, co, by);
+    return request_groups ? running_groups_.base(co, raw, running_group(co)) : raw;
   }
   void request(const Coroutine& current, Coroutine& co, uint64_t request) {
     if (requests) request_stream_->request(current, co, request);
@@ -158,6 +163,7 @@ class FilteredProfile {
   struct Stream {
     Machine* machine = nullptr;  // Known once time has passed.
     const StreamVerdicts* verdicts = nullptr;
+    const std::vector<uint32_t>* groups = nullptr;  // RequestGroups::of().
     CallNumber next;  // Of the calls begun or reported; counted only if there are verdicts.
   };
   // What holds for all of a run.
@@ -168,6 +174,11 @@ class FilteredProfile {
   };
   // Clips from..to to the time range, and adds it to the traced time. False if nothing is left.
   bool take_time(uint64_t& from, uint64_t& to);
+  RunningGroup running_group(const Coroutine& co);
+  void follow_group(Coroutine& co) {
+    if (request_groups) running_groups_.follow(stream_->machine, co, running_group(co));
+  }
+  void leave_call(Coroutine& co);
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];
@@ -204,6 +215,8 @@ class FilteredProfile {
   HistogramProfile sums_;  // Its tree is the shown one.
   Placement placement_;
   Scope scope_;
+  RunningGroups running_groups_;
+  std::vector<FunctionId> group_ids_;  // By place in RequestGroups::names().
   SlowWatch watch_;
   std::unordered_map<StreamId, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;

@@ -18,7 +18,11 @@ FunctionId Groups::make(const std::string& name, bool coroutine) {
 }
 
 FunctionId Groups::none() {
-  if (!none_) none_ = make(by_phase() ? "[no phase]" : by_plugin() ? "[no plugin]" : "[other]");
+  if (!none_)
+    none_ = make(by_phase()     ? "[no phase]"
+                 : by_request() ? "[no request]"
+                 : by_plugin()  ? "[no plugin]"
+                                : "[other]");
   return none_;
 }
 

@@ -19,6 +19,7 @@ class Groups {
   Groups(const FilterOptions& options, FunctionTable& functions);
 
   bool by_phase() const { return options_.group == GroupBy::kPhase; }
+  bool by_request() const { return options_.group == GroupBy::kRequest; }
   bool by_plugin() const { return options_.group == GroupBy::kPlugin; }
 
   // Returns the pseudo-function of a group, of coroutines or something else.

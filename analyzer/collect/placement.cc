@@ -82,11 +82,23 @@ uint32_t Placement::enter_inherited(uint32_t raw, const Coroutine& co, const Cor
   return from ? enter(raw, from) : raw;
 }
 
-// Returns the node of the shown tree for the outermost call of a coroutine, the node `raw`.
-NodeId Placement::enter_phase(uint32_t raw, FunctionId phase) {
-  const NodeId node = out_.enter(kRootNode, phase);
-  const FunctionId above = function_of(raw_[NodeId(raw)].parent);
-  return groups_.is_of_coroutine(above) ? out_.enter(node, above) : node;
+// A group below a group would let the tree grow with each change.
+uint32_t Placement::enter_group(uint32_t raw, FunctionId group) {
+  const uint32_t parent = raw_[NodeId(raw)].parent;
+  const FunctionId function = function_of(raw);
+  if (function == kUnknownFunction) return enter(enter_group(parent, group), function);
+  if (groups_.has(function) && !groups_.is_of_coroutine(function))
+    return enter_group(parent, group);
+  const FunctionId here = places_[raw].group;
+  if (here == group || (!group && groups_.is_none(here))) return raw;
+  return enter(raw, group ? group : groups_.none());
+}
+
+// Returns the node of the shown tree for a group, and for a coroutine in it if that is a group,
+// too.
+NodeId Placement::enter_at_root(const Place& p, FunctionId group) {
+  const NodeId node = out_.enter(kRootNode, group);
+  return p.coroutine ? out_.enter(node, p.coroutine) : node;
 }
 
 // Does what place() does where each node is its own `out`: a node whose `out` would be elsewhere,
@@ -140,8 +152,7 @@ Place Placement::place(uint32_t raw) {
     }
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever the filters: it may have been a selected call.
-    if (groups_.by_phase() && !p.group)
-      p.group = groups_.none(), p.fold = enter_phase(raw, p.group);
+    if (groups_at_root() && !p.group) p.group = groups_.none(), p.fold = enter_at_root(p, p.group);
     p.out = out_.enter(p.fold, function);
     p.unknown = true;
   } else if (groups_.has(function)) {
@@ -156,10 +167,19 @@ Place Placement::place(uint32_t raw) {
 void Placement::place_group(Place& p, FunctionId function) {
   if (options_.inherits_groups() && !groups_.is_of_coroutine(function))
     return static_cast<void>(p.inherited = function);
+  if (groups_.by_request() && !groups_.is_of_coroutine(function)) {
+    p.group = function;
+    p.depth = 0;
+    p.out = p.fold = enter_at_root(p, function);
+    return;
+  }
   p.own = true;
   p.takes = !selects_functions();
+  if (groups_.is_of_coroutine(function)) p.coroutine = function;
   if (groups_.by_phase())
     p.fold = out_.enter(kRootNode, p.inherited ? p.inherited : groups_.none());
+  if (groups_.by_request() && !p.group)
+    p.group = groups_.none(), p.fold = out_.enter(kRootNode, p.group);
   p.out = p.fold = out_.enter(p.fold, function);
   // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
   if (options_.groups_files()) p.out = out_.enter(p.fold, group("[coroutines]"));
@@ -183,7 +203,10 @@ void Placement::place_function(Place& p, uint32_t raw) {
     under = above.fold;
   if (groups_.by_phase() && !above.group) {
     p.group = groups_.of_outermost(above.inherited, r.group, r.main_chunk);
-    under = p.fold = enter_phase(raw, p.group);
+    under = p.fold = enter_at_root(above, p.group);
+  } else if (groups_.by_request() && !above.group) {
+    p.group = groups_.none();
+    under = p.fold = enter_at_root(above, p.group);
   }
   const bool inside = p.path & CallPath::kInside, excluded = p.path & CallPath::kExcluded;
   if (inside && !(above.path & CallPath::kInside)) p.depth = 0, p.within = false;

@@ -14,7 +14,9 @@
 //
 // --group-by phase and plugin depend on who created a coroutine, too: such a group is a node of the
 // raw tree above the coroutine's calls (enter_inherited()), which is no node of the shown tree but
-// tells the next call its group.
+// tells the next call its group. So is that of --group-by request (enter_group(),
+// running_groups.h), which is a node of the shown tree, too, at its root: calls in the group are
+// shown below it, wherever they were called.
 //
 // If no option hides or renames calls, the raw tree is the shown tree: no second one is made, and
 // the Place of a node follows from its function.
@@ -34,11 +36,12 @@
 namespace luatrace::analyze {
 
 struct Place {
-  NodeId out;            // Node of the shown tree.
-  NodeId fold;           // Node of the shown tree for hidden calls below it.
-  FunctionId function;   // The function it is shown as, if `shown`.
-  FunctionId group;      // The phase or file group that the call path is in, or kNoFunction.
+  NodeId out;           // Node of the shown tree.
+  NodeId fold;          // Node of the shown tree for hidden calls below it.
+  FunctionId function;  // The function it is shown as, if `shown`.
+  FunctionId group;  // The request, phase or file group that the call path is in, or kNoFunction.
   FunctionId inherited;  // The group that the next call inherits, or kNoFunction.
+  FunctionId coroutine;  // The group of coroutines that the call path is in, or kNoFunction.
   uint32_t depth = 0;    // Shown calls so far.
   bool shown = false;    // A call of this node is a call of `out`.
   bool takes = true;     // Its time is added to `out`; otherwise it is filtered out.
@@ -101,6 +104,9 @@ class Placement final : public CalledFunctions {
   // Returns the child of `raw` whose calls inherit the group of the resumer's call, or else of the
   // call that created the coroutine; `raw` if there is none.
   uint32_t enter_inherited(uint32_t raw, const Coroutine& co, const Coroutine* by);
+  // Returns the child of `raw` whose calls belong to this group (kNoFunction: to none) instead of
+  // any other; `raw` if its calls do.
+  uint32_t enter_group(uint32_t raw, FunctionId group);
 
  private:
   static constexpr uint32_t kDropped = 1u << 31;  // Flag in the function of a raw tree node.
@@ -127,7 +133,8 @@ class Placement final : public CalledFunctions {
   bool selects_functions() const;
   void place_function(Place& p, uint32_t raw);
   FunctionId group_at(uint32_t raw) const;
-  NodeId enter_phase(uint32_t raw, FunctionId phase);
+  bool groups_at_root() const { return groups_.by_phase() || groups_.by_request(); }
+  NodeId enter_at_root(const Place& p, FunctionId group);
   void place_group(Place& p, FunctionId function);
   const Rules& rules(FunctionId function);
   bool has_other_kind(const FunctionName& f) const;

@@ -275,9 +275,22 @@ RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Cl
   return kNoRequest;
 }
 
-RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
+RequestStream::Work RequestStream::work_of(const Coroutine& co) {
+  const Entry* e = find(co);
+  if (e == nullptr) return {};
+  const RequestId request = owner(*e).life;
+  const bool by_own_call = rules_.by_call() && e->depth && !ledger_.lives(e->outer);
+  return {request, request && by_own_call ? e->depth : 1};
+}
+
+void RequestStream::settle(Coroutine& co) {
   Entry* e = find(co);
   if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
+}
+
+RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
+  settle(co);
+  const Entry* e = find(co);
   if (from < to) begin_turn(co, false);
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
   const Owner of = e ? owner(*e) : Owner{};

@@ -73,6 +73,16 @@ class RequestStream {
   // A call of the coroutine runs now; reported: in a stack report.
   void begin_turn(const Coroutine& co, bool reported);
 
+  // For which request what runs in the coroutine now works, and from the call at which depth on:
+  // calls further out are in none (--request-by).
+  struct Work {
+    RequestId request;
+    uint32_t from = 1;
+  };
+  Work work_of(const Coroutine& co);
+  // The coroutine is about to run: its request is found if that is still to be done.
+  void settle(Coroutine& co);
+
   RequestLedger& ledger() { return ledger_; }
   // Moves the requests that have ended, for a reader that goes on: their memory is used again.
   void take_ended(std::vector<RequestSums>& out, StreamId number);

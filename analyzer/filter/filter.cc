@@ -140,9 +140,9 @@ FilterSignature signature_of(const FilterOptions& f) {
   if (f.mode == CoroutineMode::kMerged) words.add("--coroutines=merged");
   // Their order makes a difference: the first that matches names the group.
   for (const std::string& pattern : f.plugins) words.add("--plugin " + quoted(pattern));
-  return {f.group == GroupBy::kNone      ? ""
-          : f.group == GroupBy::kPattern ? f.group_pattern
-                                         : kGroupNames[static_cast<int>(f.group)],
+  return {f.group == GroupBy::kNone ? ""
+          : f.group_pattern.empty() ? kGroupNames[static_cast<int>(f.group)]
+                                    : f.group_pattern,
           words.text()};
 }
 

@@ -34,10 +34,10 @@ std::string coroutine_text(const CoroutineFilter& filter);
 
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 // Up to kPhase a node above the calls for each group, from kFile on groups instead of functions.
-enum class GroupBy { kNone, kThread, kCoroutine, kVm, kPhase, kFile, kPlugin, kPattern };
+enum class GroupBy { kNone, kThread, kCoroutine, kVm, kRequest, kPhase, kFile, kPlugin, kPattern };
 // As users write them; kPattern has no name.
-constexpr const char* kGroupNames[] = {"none",  "thread", "coroutine", "vm",
-                                       "phase", "file",   "plugin"};
+constexpr const char* kGroupNames[] = {"none",    "thread", "coroutine", "vm",
+                                       "request", "phase",  "file",      "plugin"};
 
 // The options that produced a profile, as text. Options of different meaning never have equal
 // signatures, so signatures distinguish profiles, including saved ones. The order and repetition of
@@ -65,7 +65,9 @@ struct FilterOptions {
   std::vector<CoroutineFilter> coroutines;
   CoroutineMode mode = CoroutineMode::kLinked;
   GroupBy group = GroupBy::kNone;
-  std::string group_pattern;
+  std::string
+      group_pattern;  // kPattern: WHAT of --group-by. kRequest: all that defines the groups.
+  size_t request_groups = 100;       // Requests with groups of their own; 0: all.
   std::vector<std::string> plugins;  // Patterns of --plugin; empty: kPluginPatterns.
 
   bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }
@@ -74,7 +76,7 @@ struct FilterOptions {
   // Whether the result depends on the names, locations or kinds of functions.
   bool looks_at_functions() const {
     return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
-           !functions.empty() || !kinds.empty() || group >= GroupBy::kPhase;
+           !functions.empty() || !kinds.empty() || group >= GroupBy::kRequest;
   }
   // Whether some calls can be judged only when they have ended (verdicts.h).
   bool needs_verdicts() const { return min_ns || !callers.empty(); }

@@ -19,7 +19,8 @@
 //   uint32_t enter_base(uint32_t node, FunctionId function)
 //        Returns the node below `node` to which the calls of a coroutine are attached.
 //   uint32_t enter_again(uint32_t node, uint32_t old, FunctionId function)
-//        The call at node `old` is a child of `node` from now on; returns its new node.
+//        The call at node `old` is a child of `node` from now on; returns its new node. After
+//        base(), for each open call of the coroutine, outermost first.
 //   void call(uint32_t node)
 //        A call begins at `node`.
 //   void add_self_time(uint32_t node, uint64_t ticks)
@@ -172,6 +173,13 @@ class StackMachine {
   Coroutine* resumer_of(const Coroutine& co) {
     Coroutine* by = co.resumed ? find(co.resumer) : nullptr;
     return by && by->serial == co.resumer_serial ? by : nullptr;
+  }
+  // Whether the sink may move so many calls in its call tree, unless attach() does it; counted if
+  // not, since they stay where they were.
+  bool may_move(uint64_t calls) {
+    if (afford(kWorkOfMove * calls)) return true;
+    trust_.unbalanced++;
+    return false;
   }
   // Changes when a coroutine's resumer may have changed other than by its own resume or suspension.
   uint64_t links() const { return links_; }

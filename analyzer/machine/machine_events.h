@@ -388,10 +388,7 @@ void StackMachine<Sink>::attach(Coroutine& co) {
     base = by ? sink_.enter_base(by->frames[by->top].node, kCoroutineFunction) : 0;
   if (co.hidden || (co.resumer_unknown && !by)) base = sink_.enter_base(base, kUnknownFunction);
   if (co.frames[0].node == base) return report_attached(co, false);
-  if (!afford(kWorkOfMove * co.top)) {  // It stays where it was.
-    trust_.unbalanced++;
-    return report_attached(co, false);
-  }
+  if (!may_move(co.top)) return report_attached(co, false);
   co.frames[0].node = base;
   for (uint32_t i = 1; i <= co.top; i++) {
     Frame& f = co.frames[i];

@@ -86,9 +86,12 @@ void refuse_alone(const CommandLine& given, const std::string& format) {
   }
 }
 
-void refuse_others(const CommandLine& given) {
+void refuse_others(const CommandLine& given, const Options& options) {
   for (const Refuses& r : kRefuses) {
     if (!given.has(r.option)) continue;
+    // Then it says only what the groups are.
+    const bool groups = options.filter.group == GroupBy::kRequest;
+    if (groups && std::string(r.option) == "request-by") continue;
     for (const OptionSpec& o : analyze_program().options) {
       const std::string name = o.name;
       if (name != r.option && has_word(r.others, name) != r.all_but && given.has(o.name))
@@ -177,6 +180,9 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
         "time");
   if (v.request && o.files.size() != 1)
     throw UsageError("--request needs exactly one trace: ids are numbers in their file");
+  if (o.filter.group == GroupBy::kRequest && o.files.size() + o.diff.size() != 1)
+    throw UsageError(
+        "--group-by request needs exactly one trace: requests have numbers in their file");
   if (given.has("fields") && v.any() && !v.report) throw UsageError("--fields needs --report");
   for (const char* rows : {"fields", "sort", "limit"})
     if (given.has(rows) && !has_rows(o))
@@ -247,7 +253,7 @@ void refuse_same_output(const Options& o) {
 
 void refuse_conflicts(const CommandLine& given, const Options& options) {
   refuse_alone(given, options.exports.format);
-  refuse_others(given);
+  refuse_others(given, options);
   refuse_without_view(given, options);
   refuse_hidden_views(options);
   refuse_compensate(options);

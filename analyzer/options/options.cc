@@ -72,6 +72,13 @@ void read_rows(const Given& given, ViewOptions& v) {
   v.limit_given = given.has("limit");
 }
 
+constexpr char kByRequest[] = "request";
+
+bool groups_requests(const std::string& what) {
+  return what == kByRequest ||
+         what.compare(0, sizeof kByRequest, std::string(kByRequest) + ':') == 0;
+}
+
 ViewOptions read_views(const Given& given) {
   ViewOptions v;
   v.report = given.has("report");
@@ -83,7 +90,8 @@ ViewOptions read_views(const Given& given) {
   read_positive<uint32_t>(given, "request", v.request);
   v.turns = given.has("turns");
   v.requests = given.has("requests") || given.has("slow-requests") ||
-               (!v.request_by.empty() && !v.request && !v.turns);
+               (!v.request_by.empty() && !v.request && !v.turns &&
+                !groups_requests(given.last("group-by").value_or("")));
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");
@@ -145,6 +153,16 @@ void refuse_reversed(const std::string& range, const TimePoint& from, const Time
     throw UsageError("--time-range: '" + range + "' is empty: it does not end after its beginning");
 }
 
+// Takes N from "request:N". All that defines the groups distinguishes saved profiles.
+void read_request_groups(const Given& given, std::string& what, FilterOptions& f) {
+  if (!groups_requests(what)) return;
+  f.group_pattern = what;
+  for (const std::string& by : given.list("request-by")) f.group_pattern += " --request-by " + by;
+  if (what == kByRequest) return;
+  f.request_groups = Given::number<size_t>("group-by", what.substr(sizeof kByRequest));
+  what = kByRequest;
+}
+
 void read_grouping(const Given& given, FilterOptions& f) {
   for (const auto& mode : given.list("coroutines")) {
     if (mode == "linked") f.mode = CoroutineMode::kLinked;
@@ -157,6 +175,7 @@ void read_grouping(const Given& given, FilterOptions& f) {
   if (!f.plugins.empty() && what != "plugin") throw UsageError("--plugin needs --group-by plugin");
   if (!what) return;
   if (*what == "state") what = "vm";  // Its earlier name, until version 0.3.
+  read_request_groups(given, *what, f);
   auto found = std::find(std::begin(kGroupNames), std::end(kGroupNames), *what);
   f.group = static_cast<GroupBy>(found - std::begin(kGroupNames));  // None found: kPattern.
   if (f.group != GroupBy::kPattern) return;

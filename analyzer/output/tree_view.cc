@@ -235,7 +235,9 @@ constexpr size_t kSlowRows = 1000;
 
 // The slowest calls in descending order.
 std::vector<const ReportSlowCall*> slowest(const Report& report, const ViewOptions& options) {
-  auto length = [&](const ReportSlowCall& c) { return options.slow_by_wall ? c.wall_ns : c.inclusive_ns; };
+  auto length = [&](const ReportSlowCall& c) {
+    return options.slow_by_wall ? c.wall_ns : c.inclusive_ns;
+  };
   std::vector<const ReportSlowCall*> calls;
   for (const auto& call : report.slow) calls.push_back(&call);
   const std::vector<uint32_t> file = file_ranks(report.files);

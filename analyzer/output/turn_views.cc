@@ -114,10 +114,9 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
                  : by == TurnLog::By::kDelayed ? "delayed"
                                                : "wall");
   const ReportWait all = all_turns(report);
-  for (const ReportTurn* turn : sorted(report, by)) {
-    if (options.limit && t.rows.size() == options.limit) break;
-    t.rows.push_back(turn_row(report, *turn));
-  }
+  std::vector<const ReportTurn*> list = sorted(report, by);
+  if (options.limit && list.size() > options.limit) list.resize(options.limit);
+  t.rows.add(list.size(), [&report, list](size_t i) { return turn_row(report, *list[i]); });
   note_left_out(t, all.count - t.rows.size());
   t.notes.push_back(all.count ? figures(all) : "no Lua ran");
   return t;

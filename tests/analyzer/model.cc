@@ -42,6 +42,7 @@ class Model {
     if (frames_due_ == 0 && on_) pass(e.tick);
     if (frames_due_ == 0) now_ = e.tick;
     step(e);
+    look_who_is_suspended();
     if (e.what == Do::kFrame) frames_due_--;
     if (e.what == Do::kStack) frames_due_ = e.more;
     // That a coroutine is collected shows only later that nothing runs any more.
@@ -118,7 +119,8 @@ class Model {
     bool all_known = known;
     for (int id : chain()) all_known &= co(id).known;
     const bool gap = !here && (!known || (running.empty() && !all_known));
-    result_.stretches.push_back({tick - length, tick, running, gap, current_, phase()});
+    result_.stretches.push_back(
+        {tick - length, tick, running, gap, current_, phase(), chain(), suspended_});
     if (gap || (running.empty() && aside_.empty())) end_turn(tick - length);
     if (gap)
       result_.gap += length;
@@ -199,10 +201,22 @@ class Model {
     lost_ = true;
   }
 
+  void look_who_is_suspended() {
+    const std::vector<int> running = chain();
+    for (const auto& [id, c] : coroutines_)
+      if (id == -1 || std::find(running.begin(), running.end(), id) != running.end())
+        suspended_.erase(id);
+      else if (suspended_.try_emplace(id, suspensions_).second)
+        suspensions_++;
+    std::erase_if(suspended_, [this](const auto& s) { return !coroutines_.count(s.first); });
+  }
+
   // Its innermost call waited.
   void end_wait(Coroutine& c, bool resumed) {
     if (!std::exchange(c.waits, false) || c.open.empty()) return;
-    Waits& w = result_.waits[calls_[c.open.back()].function];
+    const uint32_t function = calls_[c.open.back()].function;
+    result_.single_waits.push_back({function, c.yielded, now_, resumed});
+    Waits& w = result_.waits[function];
     if (!resumed) return static_cast<void>(w.unfinished++);
     w.count++;
     w.sum += now_ - c.yielded;
@@ -213,6 +227,7 @@ class Model {
     end_wait(co(id), true);
     co(id).resumer = current_;
     current_ = id;
+    result_.resumes.push_back({id, now_});
   }
 
   void leave_coroutine(bool forget) {
@@ -237,6 +252,8 @@ class Model {
   bool on_ = false, lost_ = false;
   uint32_t frames_due_ = 0;
   std::set<int> seen_;
+  std::map<int, size_t> suspended_;  // As in Stretch.
+  size_t suspensions_ = 0;
   uint64_t now_ = 0, began_ = 0;
 };
 

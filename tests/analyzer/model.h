@@ -69,6 +69,18 @@ struct Stretch {
   bool gap;
   int coroutine;  // -1: none.
   Phase phase = Phase::kNone;
+  std::vector<int> chain = {};           // The running coroutines, innermost first.
+  std::map<int, size_t> suspended = {};  // By coroutine: for the how-manieth time, of all of them.
+};
+// A wait in a function; `whole`: until the coroutine was resumed.
+struct Wait {
+  uint32_t function;
+  uint64_t from, to;
+  bool whole;
+};
+struct Resume {
+  int coroutine;
+  uint64_t tick;
 };
 
 // Waits in a function.
@@ -89,6 +101,8 @@ struct Result {
   std::vector<Stretch> stretches;
   std::map<uint32_t, Numbers> functions;
   std::map<uint32_t, Waits> waits;  // By function.
+  std::vector<Wait> single_waits;
+  std::vector<Resume> resumes;
   std::vector<Turn> turns;
   uint64_t idle = 0, gap = 0, traced = 0;
   uint64_t lost = 0, truncated = 0, open_start = 0, open_end = 0, open_gap = 0, abandoned = 0,

@@ -62,6 +62,22 @@ TEST(Output, FoldedUnits) {
   EXPECT_EQ(out.str(), "f1 (dir/x.lua:10) 4\n");
 }
 
+// Plain characters are copied eight at a time; where in the text another one is makes no
+// difference.
+TEST(Output, CharactersAreTheSameAtEachPosition) {
+  for (int c = 0; c < 256; c++) {
+    const std::string one(1, static_cast<char>(c));
+    const std::string quoted = json_string(one), shown = printable(one);
+    for (size_t before = 0; before < 18; before++)
+      for (const size_t after : {0, 1, 7, 8, 20}) {
+        const std::string a(before, 'x'), b(after, '~');
+        EXPECT_EQ(json_string(a + one + b), '"' + a + quoted.substr(1, quoted.size() - 2) + b + '"')
+            << c << ' ' << before;
+        EXPECT_EQ(printable(a + one + b), a + shown + b) << c << ' ' << before;
+      }
+  }
+}
+
 TEST(Output, JsonStringsAreValid) {
   EXPECT_EQ(json_string("a\"b\\c\n\x01\xff\xc3\xa9"),
             "\"a\\\"b\\\\c\\u000a\\u0001\\\\xff\xc3\xa9\"");

@@ -152,7 +152,7 @@ Wish random_wish(uint64_t seed, uint32_t which) {
   if (is_on()) f.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(pick(3)))}};
   if (is_on()) w.from = 1000 + pick(3000), w.to = w.from + pick(9000);
   f.mode = static_cast<CoroutineMode>(pick(3));
-  f.group = static_cast<GroupBy>(pick(8));
+  f.group = static_cast<GroupBy>(pick(9));
   f.group_pattern = "x.(l)ua";
   f.plugins = {"x.(l)ua"};
   w.over_ns = pick(3) ? 0 : pick(100);

@@ -67,21 +67,31 @@ wait $pid || fail "status $? after SIGTERM: $(cat "$scratch/err")"
 detached $target "SIGTERM"
 
 # On a terminal: drawn again and again from its top, until q; then the last table is left.
+# on_terminal PATTERN OPTION...: the last table has the pattern. The screen has 14 lines.
+drawn() { [ "$(grep -ao $'\e\[H' "$scratch/screen" 2>/dev/null | wc -l)" -ge 3 ]; }
+on_terminal() {
+  : >"$scratch/screen"
+  script -qfec "stty rows 14 cols 100; exec '$top' -p $target -n 200ms ${*:2}" "$scratch/screen" <"$scratch/keys" >/dev/null 2>&1 &
+  local terminal=$!
+  started+=($terminal)
+  exec 9>"$scratch/keys"
+  within 20 "three tables" drawn
+  printf 'xq' >&9
+  wait $terminal || fail "$*: status $? after q: $(cat "$scratch/screen")"
+  exec 9>&-
+  grep -a $'\e\[?1049h' "$scratch/screen" >/dev/null && grep -a $'\e\[?1049l' "$scratch/screen" >/dev/null || fail "$*: the screen is not restored"
+  # A table: from the top of the screen to the end of what is drawn.
+  sed -n $'/\e\[?1049h/,/\e\[?1049l/p' "$scratch/screen" | awk -v RS=$'\e\\[J' '{ print gsub(/\x1b\[K/, "") }' | sort -n | tail -n 1 >"$scratch/lines"
+  [ "$(cat "$scratch/lines")" -gt 3 ] && [ "$(cat "$scratch/lines")" -le 14 ] || fail "$*: $(cat "$scratch/lines") lines on a screen of 14"
+  sed $'s/.*\e\[?1049l//' "$scratch/screen" | grep -aE "$1" >/dev/null || fail "$*: no last table: $(cat "$scratch/screen")"
+  detached $target "q"
+}
 if command -v script >/dev/null; then
   export TERM=xterm
   mkfifo "$scratch/keys"
-  script -qfec "exec '$top' -p $target -n 100ms" "$scratch/screen" <"$scratch/keys" >/dev/null 2>&1 &
-  terminal=$!
-  started+=($terminal)
-  exec 9>"$scratch/keys"
-  drawn() { [ "$(grep -ao $'\e\[H' "$scratch/screen" 2>/dev/null | wc -l)" -ge 3 ]; }
-  within 20 "three tables" drawn
-  printf 'xq' >&9
-  wait $terminal || fail "status $? after q: $(cat "$scratch/screen")"
-  exec 9>&-
-  grep -a $'\e\[?1049h' "$scratch/screen" >/dev/null && grep -a $'\e\[?1049l' "$scratch/screen" >/dev/null || fail "the screen is not restored"
-  sed $'s/.*\e\[?1049l//' "$scratch/screen" | grep -a ' work  (' >/dev/null || fail "no last table"
-  detached $target "q"
+  on_terminal ' work  \('
+  on_terminal '^[1-9][0-9,]* requests? ended ' --request-by handle
+  on_terminal '^1 open request, those that began first' --request-by serve
 fi
 
 # The process ends: the last table, and why there is no more.

@@ -66,7 +66,7 @@ FilterOptions random_filter(uint64_t n) {
   if (take(3) == 0) o.min_ns = 1 + take(100);
   if (take(4) == 0) o.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(take(3)))}};
   o.mode = static_cast<CoroutineMode>(take(3));
-  o.group = static_cast<GroupBy>(take(8));
+  o.group = static_cast<GroupBy>(take(9));
   o.group_pattern = "x.(l)ua";
   o.plugins = {"x.(l)ua"};
   return o;

@@ -38,7 +38,7 @@ FilterOptions random_filter(Random& random, bool comparable) {
   if (maybe()) o.coroutines = {{kNoStream, CoroutineId(1 + static_cast<uint32_t>(random() % 3))}};
   if (maybe()) o.mode = random() % 2 ? CoroutineMode::kSeparate : CoroutineMode::kMerged;
   if (maybe() && (!comparable || o.mode == CoroutineMode::kSeparate)) o.min_ns = 1 + random() % 200;
-  if (!comparable) o.group = static_cast<GroupBy>(random() % 8);
+  if (!comparable) o.group = static_cast<GroupBy>(random() % 9);
   o.group_pattern = "x.(l)ua";
   o.plugins = {"x.(l)ua"};
   return o;
