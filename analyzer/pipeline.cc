@@ -211,9 +211,8 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
     for (const RequestSums* r : requests)
       grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
   if (options_.filter.group == GroupBy::kRequest)
-    found.groups = {requests, options_.filter.request_groups, [&](FunctionId f) {
-                      return display_name(describe(facts.functions[f], finder_));
-                    }};
+    found.groups = {requests, options_.filter.request_groups,
+                    [&](FunctionId f) { return describe(facts.functions[f], finder_); }};
   return found;
 }
 
@@ -247,6 +246,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto sum = run<FilteredProfile>(facts, input, diag, calls.empty() ? jobs() : 1, progress, make);
   warn_limit(input, budget);
   unmatched_.file(facts, *sum, finder_);
+  if (!options_.requests && !options_.request_steps) sum->requests = nullptr;  // Only for groups.
   for (CallConsumer* consumer : consumers_) consumer->end_file();
   sum->close();
   const HistogramProfile& sums = sum->sums();

@@ -219,7 +219,7 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
   if (coroutines && run_.in_range) log_running(machine, now);
   if (requests) request_stream_->begin_turn(machine.current(), false);
-  if (request_groups) request_stream_->settle(machine.current());
+  if (request_groups) request_stream_->ran_calls(machine.current(), now, now, facts_.clock);
   follow_group(machine.current());
   return true;
 }

@@ -20,6 +20,8 @@ class Groups {
 
   bool by_phase() const { return options_.group == GroupBy::kPhase; }
   bool by_request() const { return options_.group == GroupBy::kRequest; }
+  // Whether each outermost call is below its group, or below that of those without one.
+  bool at_root() const { return by_phase() || by_request(); }
   bool by_plugin() const { return options_.group == GroupBy::kPlugin; }
 
   // Returns the pseudo-function of a group, of coroutines or something else.

@@ -152,7 +152,7 @@ Place Placement::place(uint32_t raw) {
     }
   } else if (function == kUnknownFunction) {
     p.takes = true;  // Whatever the filters: it may have been a selected call.
-    if (groups_at_root() && !p.group) p.group = groups_.none(), p.fold = enter_at_root(p, p.group);
+    if (groups_.at_root() && !p.group) p.group = groups_.none(), p.fold = enter_at_root(p, p.group);
     p.out = out_.enter(p.fold, function);
     p.unknown = true;
   } else if (groups_.has(function)) {

@@ -133,7 +133,6 @@ class Placement final : public CalledFunctions {
   bool selects_functions() const;
   void place_function(Place& p, uint32_t raw);
   FunctionId group_at(uint32_t raw) const;
-  bool groups_at_root() const { return groups_.by_phase() || groups_.by_request(); }
   NodeId enter_at_root(const Place& p, FunctionId group);
   void place_group(Place& p, FunctionId function);
   const Rules& rules(FunctionId function);

@@ -4,18 +4,41 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analyzer/collect/request_rules.h"
 #include "base/grow_array.h"
 
 namespace luatrace::analyze {
 namespace {
 
-// The function in which a request spent most of its time: of nginx's blocks mostly that of content.
-FunctionId entry_of(const RequestSums& request) {
-  const auto time = [](const RequestPhase& p) { return p.running_ns + p.wait_ns; };
-  const auto most =
-      std::max_element(request.phases.begin(), request.phases.end(),
-                       [&](const auto& a, const auto& b) { return time(a) < time(b); });
-  return most == request.phases.end() ? kNoFunction : most->function;
+// Chooses the function that a request is named by: its content block, which says what was
+// requested; if it has none, the function in which it spent most of its time.
+class Entries {
+ public:
+  explicit Entries(const RequestGroups::Describe& describe) : describe_(describe) {}
+  // kNoFunction: it has none.
+  FunctionId of(const RequestSums& request);
+
+ private:
+  bool is_content(FunctionId function);
+
+  const RequestGroups::Describe& describe_;
+  std::unordered_map<FunctionId, bool, RandomHash> content_;  // What is known.
+};
+
+bool Entries::is_content(FunctionId function) {
+  const auto [at, fresh] = content_.try_emplace(function);
+  if (fresh) at->second = rule_of(describe_(function)).phase == Phase::kContent;
+  return at->second;
+}
+
+FunctionId Entries::of(const RequestSums& request) {
+  const RequestPhase* best = nullptr;
+  const auto rank = [this](const RequestPhase& p) {
+    return std::pair(p.function && is_content(p.function), p.running_ns + p.wait_ns);
+  };
+  for (const RequestPhase& p : request.phases)
+    if (!best || rank(*best) < rank(p)) best = &p;
+  return best ? best->function : kNoFunction;
 }
 
 // By request: whether it is one of the slowest `limit`. Of equally slow ones the first.
@@ -35,13 +58,14 @@ std::vector<bool> slowest(const std::vector<const RequestSums*>& requests, size_
 }  // namespace
 
 RequestGroups::RequestGroups(const std::vector<const RequestSums*>& requests, size_t separate,
-                             const NameOf& name_of) {
+                             const Describe& describe) {
   const std::vector<bool> own = slowest(requests, separate ? separate : requests.size());
   std::unordered_map<FunctionId, uint32_t, RandomHash> others;
+  Entries entries(describe);
   for (size_t i = 0; i < requests.size(); i++) {
-    const FunctionId entry = entry_of(*requests[i]);
+    const FunctionId entry = entries.of(*requests[i]);
     const auto name = [&](const std::string& begin) {
-      names_.push_back(entry ? begin + ' ' + name_of(entry) : begin);
+      names_.push_back(entry ? begin + ' ' + display_name(describe(entry)) : begin);
       return static_cast<uint32_t>(names_.size() - 1);
     };
     uint32_t& group = grown(groups_[requests[i]->stream], requests[i]->number);

@@ -16,19 +16,20 @@
 #include <vector>
 
 #include "analyzer/collect/requests.h"
+#include "analyzer/symbols/function_name.h"
 #include "base/random_hash.h"
 
 namespace luatrace::analyze {
 
 class RequestGroups {
  public:
-  using NameOf = std::function<std::string(FunctionId)>;
+  using Describe = std::function<FunctionName(FunctionId)>;
 
   RequestGroups() = default;
   // `requests` in the order of their numbers, from 1. separate: how many of the slowest have groups
   // of their own; 0: all.
   RequestGroups(const std::vector<const RequestSums*>& requests, size_t separate,
-                const NameOf& name_of);
+                const Describe& describe);
 
   // The names of the groups.
   const std::vector<std::string>& names() const { return names_; }

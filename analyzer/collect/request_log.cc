@@ -22,6 +22,7 @@ RequestStream::Entry& RequestStream::entry(Coroutine& co) {
   }
   Entry& e = entries_[co.request_entry] = {};
   e.id = co.id;
+  e.self = co.request_entry;
   e.open = co.top > 0;
   e.resumed = co.resumed;
   if (co.top) e.bottom = called_.function_of(co.frames[1].node);
@@ -49,7 +50,7 @@ void RequestStream::work_for(Entry& e, RequestId life) {
   set_open(e, false);
   if (e.waiting) wake(e);
   if (e.life != life) {
-    if (RequestLife& before = ledger_[e.life]; before.main == id_of(e)) before.main = {};
+    if (RequestLife& before = ledger_[e.life]; before.main == e.self) before.main = {};
     e.counted = false;
   }
   e.life = life;
@@ -193,7 +194,7 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   life.entered |= r.main_chunk && own;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   phase_of(life.sums, e.phase);
-  if ((r.main_chunk && own) || !life.main) life.main = id_of(e);
+  if ((r.main_chunk && own) || !life.main) life.main = e.self;
   if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
   e.fresh = false;
 }
@@ -215,7 +216,7 @@ void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
   } else if (ledger_.lives(e.life)) {
     RequestLife& life = ledger_[e.life];
     if (!e.phase) e.phase = bottom;
-    if (life.main == id_of(e) && !begins) life.sums.begun_before = true;
+    if (life.main == e.self && !begins) life.sums.begun_before = true;
     life.sums.coroutines += !std::exchange(e.counted, true);
   }
 }
@@ -283,14 +284,9 @@ RequestStream::Work RequestStream::work_of(const Coroutine& co) {
   return {request, request && by_own_call ? e->depth : 1};
 }
 
-void RequestStream::settle(Coroutine& co) {
+RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
   Entry* e = find(co);
   if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
-}
-
-RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
-  settle(co);
-  const Entry* e = find(co);
   if (from < to) begin_turn(co, false);
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
   const Owner of = e ? owner(*e) : Owner{};

@@ -80,8 +80,6 @@ class RequestStream {
     uint32_t from = 1;
   };
   Work work_of(const Coroutine& co);
-  // The coroutine is about to run: its request is found if that is still to be done.
-  void settle(Coroutine& co);
 
   RequestLedger& ledger() { return ledger_; }
   // Moves the requests that have ended, for a reader that goes on: their memory is used again.
@@ -94,6 +92,7 @@ class RequestStream {
   using EntryId = RequestCoroutineId;
   struct Entry {
     CoroutineId id;
+    EntryId self;
     uint64_t address = 0;
     RequestClock since;     // When it got the address.
     bool asked = false;     // It has a new address, and no call since: its life is to be found.
@@ -123,9 +122,6 @@ class RequestStream {
   // How an open call is known: its beginning was seen, the VM reported it, or it was open before.
   enum class Seen { kBegins, kReported, kOpen };
 
-  EntryId id_of(const Entry& e) const {
-    return EntryId(static_cast<uint32_t>(&e - entries_.data()));
-  }
   Owner owner(const Entry& e) const;
   void work_for(Entry& e, RequestId life);
   void set_open(Entry& e, bool open);

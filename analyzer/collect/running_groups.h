@@ -33,31 +33,39 @@ class RunningGroups {
  public:
   explicit RunningGroups(Placement& placement) : placement_(placement) {}
 
-  // The coroutine is attached to the node `raw`: returns that of its group there.
+  // The coroutine is attached to the node `raw`: returns that of its group there. Its open calls
+  // stay in their group until follow().
   uint32_t base(Coroutine& co, uint32_t raw, RunningGroup now) {
-    moved_ = now;
+    if (co.top == 0) set(co, now);
+    moved_ = {co.group, co.group_from};
     depth_ = 0;
-    co.group = now.group;
-    return now.from > 1 ? raw : placement_.enter_group(raw, now.group);
+    return co.group_from > 1 ? raw : placement_.enter_group(raw, co.group);
   }
   // After base(), for each open call, outermost first: returns the node that its own is to be a
   // child of.
   uint32_t next(uint32_t raw) {
     return ++depth_ == moved_.from && depth_ > 1 ? placement_.enter_group(raw, moved_.group) : raw;
   }
-  // Moves the open calls of the coroutine if its group has changed. `machine` may be null.
+  // Something is about to happen in the coroutine: moves its open calls if its group has changed.
+  // `machine` may be null.
   template <class Machine>
   void follow(Machine* machine, Coroutine& co, RunningGroup now) {
-    if (now.group != co.group) move(co, now, !machine || machine->may_move(calls_in(co, now)));
+    if (now.group == co.group) return;
+    set(co, now);
+    const uint64_t calls = co.top + 1 - std::min(now.from, co.top);
+    if (!machine || machine->may_move(kCost * calls)) move(co);
   }
-  // The call on top ends; what is further out may be in another group.
-  void leave(Coroutine& co, RunningGroup outside) { co.group = outside.group; }
+  // The call on top ends; what is further out is in this group.
+  void leave(Coroutine& co, RunningGroup outside) { set(co, outside); }
 
  private:
-  static uint32_t calls_in(const Coroutine& co, RunningGroup now) {
-    return co.top + 1 - std::min(now.from, co.top);
+  // A move to another group makes new nodes, which need memory.
+  static constexpr uint64_t kCost = 8;
+  static void set(Coroutine& co, RunningGroup now) {
+    co.group = now.group;
+    co.group_from = now.from;
   }
-  void move(Coroutine& co, RunningGroup now, bool may_move);
+  void move(Coroutine& co);
 
   Placement& placement_;
   RunningGroup moved_;  // Of the last base(), ...

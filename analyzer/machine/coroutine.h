@@ -77,9 +77,10 @@ struct Coroutine {
   LifeId log_entry;                  // The coroutine's entry in CoroutineLog.
   uint32_t logged_epoch = 0;         // The epoch in which CoroutineLog got to know it.
   RequestCoroutineId request_entry;  // That in RequestStream, 0: none.
-  FunctionId origin;   // The group of the call that created it (Placement::inherited_from()).
-  FunctionId group;    // What runs in it belongs to (RunningGroups), or kNoFunction.
-  uint32_t epoch = 1;  // Changes when it wakes or its calls move.
+  FunctionId origin;        // The group of the call that created it (Placement::inherited_from()).
+  FunctionId group;         // What runs in it belongs to (RunningGroups), or kNoFunction, ...
+  uint32_t group_from = 1;  // ... from the call at this depth inwards.
+  uint32_t epoch = 1;       // Changes when it wakes or its calls move.
   uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
   OuterLink outer_watched, outer_owner;  // Caches.
   bool stale = false;                    // A CallObserver does not know the current open calls.

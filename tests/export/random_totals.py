@@ -49,7 +49,7 @@ def options(choose, others=False):
         if choose.random() < 0.3:
             out += ["--function", choose.choice(NAMES)]
     if choose.random() < 0.6:
-        out += ["--group-by", choose.choice(["none", "thread", "coroutine", "vm", "phase", "file", "plugin", "([xy]).lua"])]
+        out += ["--group-by", choose.choice(["none", "thread", "coroutine", "vm", "request", "phase", "file", "plugin", "([xy]).lua"])]
     if choose.random() < 0.5:
         out += ["--coroutines=" + choose.choice(["linked", "separate", "merged"])]
     return out

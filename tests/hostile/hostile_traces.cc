@@ -360,6 +360,16 @@ void requests_wide(TraceWriter& w, uint32_t n) {
     s.create(i), s.request(i, 1), s.resume(i), s.entry(1 + i % 40), s.suspend(LTS_YIELD);
   for (uint32_t i = 2; i <= n / 8; i++) s.resume(i), s.suspend(LTS_YIELD);
 }
+// A deep stack, which works for one request after the other; also of a coroutine that waits.
+void requests_deep(TraceWriter& w, uint32_t n) {
+  Stream s(w, 1);
+  s.functions(40);
+  s.resume(1);
+  for (uint32_t i = 1; i <= n / 4; i++) s.entry(1 + i % 40);
+  for (uint32_t i = 1; i <= n / 24; i++) s.request(1, i), s.entry(1), s.ret(1);
+  for (uint32_t i = n; i <= n + n / 24; i++)
+    s.suspend(LTS_YIELD), s.request(1, i), s.resume(1), s.entry(1), s.ret(1);
+}
 void coroutines_done(TraceWriter& w, uint32_t n) {
   Stream s(w, 1);
   s.functions(2);
@@ -627,6 +637,7 @@ const std::map<std::string, Shape> kShapes = {SHAPE(deep),
                                               SHAPE(requests_short),
                                               SHAPE(requests_waiting),
                                               SHAPE(requests_wide),
+                                              SHAPE(requests_deep),
                                               SHAPE(coroutines_done),
                                               SHAPE(coroutines_in_turns),
                                               SHAPE(coroutines_switched),
