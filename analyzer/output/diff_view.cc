@@ -10,19 +10,11 @@
 #include "analyzer/output/format.h"
 #include "analyzer/output/row_order.h"
 #include "analyzer/output/views.h"
-#include "base/saturate.h"
 
 namespace luatrace::analyze {
 namespace {
 
 constexpr int kRed = 31, kGreen = 32;
-
-Cell value_cell(const Field& field, std::optional<double> value) {
-  if (!value) return {};
-  if (field.kind == Field::kShare) return Cell::of_percent(*value);
-  auto n = saturate_u64(*value);
-  return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
-}
 
 Cell delta_cell(const Field& field, double delta) {
   if (field.kind == Field::kShare) return Cell::of_change(delta);
@@ -110,8 +102,8 @@ Row diff_row(const Diff& d, const std::vector<Field>& fields, uint32_t i) {
   Row row;
   for (const Field& field : fields) {
     Values v = values_of(d, field, i);
-    row.push_back(value_cell(field, v.before));
-    row.push_back(value_cell(field, v.after));
+    row.push_back(field_cell(field, v.before));
+    row.push_back(field_cell(field, v.after));
     row.push_back(delta_cell(field, v.delta()));
     row.push_back(change_cell(v.before.value_or(0), v.after.value_or(0)));
   }

@@ -20,6 +20,13 @@ std::string format_time(uint64_t ns) {
   return decimal(value, digits) + ' ' + kUnits[unit];
 }
 
+std::string percentiles_text(const std::function<uint64_t(int)>& at) {
+  std::string out;
+  for (const int percent : {50, 90, 99})
+    out += 'p' + std::to_string(percent) + ' ' + format_time(at(percent)) + ", ";
+  return out + "max " + format_time(at(100));
+}
+
 std::string format_count(uint64_t n) {
   std::string text = std::to_string(n);
   for (size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,6 +14,15 @@ namespace luatrace::analyze {
 
 // "12.3 ms", "4.56 s": three significant digits.
 std::string format_time(uint64_t ns);
+// "p50 1.2 ms, p90 ..., p99 ..., max ..." of the times `at` which that many per cent are shorter.
+std::string percentiles_text(const std::function<uint64_t(int)>& at);
+// "wall 3 ms = running 1 ms + waits ... + others ... + unattributed ...": of a request, or of many.
+template <class Sums>
+std::string ledger_text(const Sums& s) {
+  return "wall " + format_time(s.wall_ns) + " = running " + format_time(s.running_ns) +
+         " + waits " + format_time(s.wait_ns) + " + others " + format_time(s.others_ns) +
+         " + unattributed " + format_time(s.unattributed_ns);
+}
 // "12,345,678"
 std::string format_count(uint64_t n);
 // "1 thread", "1,234 threads"

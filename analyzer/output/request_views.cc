@@ -87,9 +87,7 @@ Row request_row(const Report& report, const ReportRequest& r) {
   return {Cell::of_count(r.id),
           Cell::of_time(r.start_ns),
           Cell::of_time(r.wall_ns),
-          Cell::of_text(r.unfinished     ? r.begun_before ? "<>" : ">"
-                        : r.begun_before ? "<"
-                                         : ""),
+          Cell::of_text(open_ends(r.begun_before, r.unfinished)),
           Cell::of_time(r.running_ns),
           Cell::of_time(r.wait_ns),
           Cell::of_time(r.others_ns),
@@ -136,13 +134,9 @@ std::string figures(const Requests& requests) {
   std::sort(walls.begin(), walls.end());
   const size_t rest = requests.size() - walls.size();
   std::string out;
-  if (!walls.empty()) {
-    out = "wall of " + counted(walls.size(), "whole request") + ':';
-    for (const size_t percent : {50, 90, 99})
-      out += " p" + std::to_string(percent) + ' ' +
-             format_time(walls[(walls.size() * percent + 99) / 100 - 1]) + ',';
-    out += " max " + format_time(walls.back());
-  }
+  const auto wall = [&](size_t percent) { return walls[(walls.size() * percent + 99) / 100 - 1]; };
+  if (!walls.empty())
+    out = "wall of " + counted(walls.size(), "whole request") + ": " + percentiles_text(wall);
   if (rest == 0) return out;
   return out + (out.empty() ? "" : "; ") + format_count(rest) +
          " more began before the recording (<) or did not end in it (>)";
@@ -241,10 +235,8 @@ Table steps_table(const Report& report, const ReportRequestDetail& detail, size_
 
 std::string request_heading(const Report& report, const ReportRequest& r) {
   return "request " + std::to_string(r.id) + " at " +
-         format_moment(r.start_ns, report.files[r.file].start_real_ns) + ": wall " +
-         format_time(r.wall_ns) + " = running " + format_time(r.running_ns) + " + waits " +
-         format_time(r.wait_ns) + " + others " + format_time(r.others_ns) + " + unattributed " +
-         format_time(r.unattributed_ns) + (r.begun_before ? "; it began before" : "") +
+         format_moment(r.start_ns, report.files[r.file].start_real_ns) + ": " + ledger_text(r) +
+         (r.begun_before ? "; it began before" : "") +
          (r.unfinished ? "; its end was not seen" : "");
 }
 

@@ -279,23 +279,31 @@ Row slow_columns(Table& t, const Report& report, const ReportSlowCall& call, siz
   return cells;
 }
 
-// Nodes are numbered as in the call; the call itself is node 1.
-ViewTree slow_tree(const ReportSlowCall& call) {
-  auto tree = std::make_shared<CallTree>();
-  std::vector<uint64_t> suspended(1);
-  for (const SlowNode& n : call.nodes) {
-    const NodeId parent = tree->size() == 1 ? kRootNode : NodeId(n.parent + 1);
-    const NodeId node = tree->enter(parent, n.function);
-    (*tree)[node].calls = n.calls;
-    (*tree)[node].self = n.self;
-    suspended.push_back(n.suspended);
-  }
+// Nodes are numbered in the order in which they were added; `whole` has 100 %.
+ViewTree numbered_as_added(std::shared_ptr<CallTree> tree, NodeId whole) {
   tree->drop_index();
   std::vector<NodeId> order(tree->size());
   std::iota(order.begin(), order.end(), kRootNode);
   std::vector<uint64_t> inclusive = inclusive_ns(*tree);
-  const uint64_t whole = inclusive[1];
-  ViewTree out(std::move(tree), std::move(order), std::move(inclusive), whole);
+  const uint64_t whole_ns = inclusive[whole];
+  return {std::move(tree), std::move(order), std::move(inclusive), whole_ns};
+}
+
+void add_slow_node(CallTree& tree, NodeId parent, const SlowNode& from) {
+  CallNode& node = tree[tree.enter(parent, from.function)];
+  node.calls = from.calls;
+  node.self = from.self;
+}
+
+// The call itself is node 1.
+ViewTree slow_tree(const ReportSlowCall& call) {
+  auto tree = std::make_shared<CallTree>();
+  std::vector<uint64_t> suspended(1);
+  for (const SlowNode& n : call.nodes) {
+    add_slow_node(*tree, tree->size() == 1 ? kRootNode : NodeId(n.parent + 1), n);
+    suspended.push_back(n.suspended);
+  }
+  ViewTree out = numbered_as_added(std::move(tree), NodeId{1});
   out.suspended = std::make_shared<const std::vector<uint64_t>>(std::move(suspended));
   return out;
 }
@@ -324,21 +332,11 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
 Table request_tree_view(const Report& report, const std::vector<SlowNode>& nodes,
                         const ViewOptions& options) {
   auto tree = std::make_shared<CallTree>();
-  for (size_t i = 1; i < nodes.size(); i++) {
-    const NodeId node = tree->enter(NodeId(nodes[i].parent), nodes[i].function);
-    (*tree)[node].calls = nodes[i].calls;
-    (*tree)[node].self = nodes[i].self;
-  }
-  tree->drop_index();
-  std::vector<NodeId> order(tree->size());
-  std::iota(order.begin(), order.end(), kRootNode);
-  std::vector<uint64_t> inclusive = inclusive_ns(*tree);
-  const uint64_t whole = inclusive[0];
+  for (size_t i = 1; i < nodes.size(); i++) add_slow_node(*tree, NodeId(nodes[i].parent), nodes[i]);
   Table t;
   t.name = "request_tree";
   t.heading = "what it ran";
-  add_tree(t, report, {std::move(tree), std::move(order), std::move(inclusive), whole},
-           options.tree_limit(), {});
+  add_tree(t, report, numbered_as_added(std::move(tree), kRootNode), options.tree_limit(), {});
   for (Column& c : t.columns) c.former.clear();
   return t;
 }

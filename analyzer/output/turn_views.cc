@@ -12,11 +12,6 @@
 namespace luatrace::analyze {
 namespace {
 
-const char* open_ends(const ReportTurn& t) {
-  if (t.unfinished) return t.begun_before ? "<>" : ">";
-  return t.begun_before ? "<" : "";
-}
-
 // "3, 7, 9, ... (12)": the ids that fit into a table, and the number of all.
 std::string delayed_text(const ReportTurn& t) {
   constexpr size_t kShown = 3;
@@ -40,7 +35,7 @@ std::string phase_of(const Report& report, const ReportTurn& t) {
 Row turn_row(const Report& report, const ReportTurn& t) {
   Row row{Cell::of_time(t.start_ns),
           Cell::of_time(t.ns),
-          Cell::of_text(open_ends(t)),
+          Cell::of_text(open_ends(t.begun_before, t.unfinished)),
           t.request ? Cell::of_count(t.request) : Cell{},
           Cell::of_text(phase_of(report, t)),
           Cell::of_time(t.delayed_ns),
@@ -82,11 +77,8 @@ ReportWait all_turns(const Report& report) {
 }
 
 std::string figures(const ReportWait& all) {
-  std::string out = "wall of " + counted(all.count, "turn") + ':';
-  for (const int percent : {50, 90, 99})
-    out += " p" + std::to_string(percent) + ' ' +
-           format_time(all.times.percentile(percent, all.min_ns, all.max_ns)) + ',';
-  return out + " max " + format_time(all.max_ns);
+  const auto wall = [&](int p) { return all.times.percentile(p, all.min_ns, all.max_ns); };
+  return "wall of " + counted(all.count, "turn") + ": " + percentiles_text(wall);
 }
 
 Table longest_turns(const Report& report, const ViewOptions& options) {

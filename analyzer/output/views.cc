@@ -35,14 +35,6 @@ void mark_sorted(Table& t, const std::string& sort) {
     if (c.key == key) c.title += sort == "name" ? "▲" : "▼";
 }
 
-Cell cell_of(const Field& field, const ReportFunction& f, const Report& report) {
-  auto value = value_of(field, f, report.self_ns);
-  if (!value) return {};
-  if (field.kind == Field::kShare) return Cell::of_percent(*value);
-  auto n = saturate_u64(*value);
-  return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
-}
-
 }  // namespace
 
 bool ViewOptions::needs_histogram() const {
@@ -61,6 +53,18 @@ std::string marked_name(const ReportFunction& f) {
   std::string text = full_name(f);
   if (shows_hint(f)) text.insert(f.name.size(), "?");
   return text;
+}
+
+Cell field_cell(const Field& field, std::optional<double> value) {
+  if (!value) return {};
+  if (field.kind == Field::kShare) return Cell::of_percent(*value);
+  const uint64_t n = saturate_u64(*value);
+  return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
+}
+
+const char* open_ends(bool begun_before, bool unfinished) {
+  if (unfinished) return begun_before ? "<>" : ">";
+  return begun_before ? "<" : "";
 }
 
 void add_data_columns(Table& t, std::initializer_list<const char*> keys) {
@@ -163,7 +167,8 @@ Table report_view(const Report& report, const ViewOptions& options) {
                      order = std::move(order)](size_t n) {
     const ReportFunction& f = report.functions[order[n]];
     Row row;
-    for (const Field& field : fields) row.push_back(cell_of(field, f, report));
+    for (const Field& field : fields)
+      row.push_back(field_cell(field, value_of(field, f, report.self_ns)));
     if (!corrected.empty()) add_corrected_cells(row, corrected[order[n]]);
     add_function_cells(row, f);
     return row;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,10 @@ std::string marked_name(const ReportFunction& f);
 // The message for a pattern that matches nothing, or only functions that filters or groups left out
 // entirely, with suggestions of names. Escaped.
 std::string no_function(const Report& report, const std::string& pattern);
+// Empty if there is no value.
+Cell field_cell(const Field& field, std::optional<double> value);
+// '<' for what began before the recording, '>' for what did not end in it.
+const char* open_ends(bool begun_before, bool unfinished);
 // Adds columns of numbers for data only.
 void add_data_columns(Table& table, std::initializer_list<const char*> keys);
 // Adds the columns that identify the function of a row, and their cells. A name that is only known

@@ -34,16 +34,11 @@ std::string ended_line(const RequestTotals& ended, uint64_t ns) {
         << static_cast<double>(ended.count) * 1e9 / static_cast<double>(ns) << "/s)";
   if (ended.walls.count) {
     const Distribution walls = ended.walls.times();
-    out << "; wall:";
-    for (const int percent : {50, 90, 99})
-      out << " p" << percent << ' '
-          << format_time(walls.percentile(percent, ended.walls.min_ns, ended.walls.max_ns)) << ',';
-    out << " max " << format_time(ended.walls.max_ns);
+    out << "; wall: " << percentiles_text([&](int percent) {
+      return walls.percentile(percent, ended.walls.min_ns, ended.walls.max_ns);
+    });
   }
-  out << "\nin all: wall " << format_time(ended.wall_ns) << " = running "
-      << format_time(ended.running_ns) << " + waits " << format_time(ended.wait_ns) << " + others "
-      << format_time(ended.others_ns) << " + unattributed " << format_time(ended.unattributed_ns)
-      << '\n';
+  out << "\nin all: " << ledger_text(ended) << '\n';
   return out.str();
 }
 
