@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/stack/snapshot.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +52,18 @@ class Sleepers {
   }
   pid_t pid_;
   std::map<pid_t, uint64_t> before_;
+};
+
+// While a process stands still, others must not delay us, if we may say so.
+class Urgent {
+ public:
+  Urgent() : before_(getpriority(PRIO_PROCESS, 0)) { setpriority(PRIO_PROCESS, 0, -20); }
+  ~Urgent() { setpriority(PRIO_PROCESS, 0, before_); }
+  Urgent(const Urgent&) = delete;
+  Urgent& operator=(const Urgent&) = delete;
+
+ private:
+  int before_;
 };
 
 // One LuaJIT of the process, while it runs on and while it stands still.
@@ -141,6 +154,7 @@ bool try_once(pid_t pid, std::vector<std::unique_ptr<ImageReader>>& readers, Sta
   uint64_t begin = monotonic_ns();
   bool good = true;
   {
+    const Urgent urgent;
     StoppedThreads stopped;
     if (!stopped.stop_running(pid, why)) return false;
     const std::vector<Registers> threads = stopped.registers();
