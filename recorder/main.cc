@@ -10,6 +10,7 @@
 #include "recorder/options.h"
 #include "recorder/os/text.h"
 #include "recorder/session.h"
+#include "recorder/stack_command.h"
 
 // A file or pipe of ours that got the number of a closed one would be taken for standard output.
 static void open_standard_files() {
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
     Options options = parse_options(argc, argv, &done);
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
+    if (options.stack) return print_stacks(options);
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
     log(e.what());

@@ -8,6 +8,7 @@ namespace {
 constexpr const char* kWhere = "Output";
 constexpr const char* kWhat = "Recorded events";
 constexpr const char* kAttach = "Attaching";
+constexpr const char* kStacks = "Stacks";
 constexpr const char* kOther = "Other";
 
 // clang-format off
@@ -42,6 +43,10 @@ constexpr OptionSpec kOwnOptions[] = {
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (uprobe links, Linux 6.6), each (perf events), or auto", nullptr, "auto multi each"},
 
+    {kStacks, "stack", 0, nullptr, false, false, "with -p: print the Lua stacks of every coroutine, and record nothing",
+     "The process is not changed. Its running threads are stopped for 60 ms or less, usually for less than one."},
+    {kStacks, "json", 0, nullptr, false, false, "with --stack: as JSON", nullptr},
+
     {kOther, "inside", 0, nullptr, false, false, "record the process that has the other end of standard input, a socket",
      "What luatrace.start() of the Lua module and luaJIT_trace_start() run; see inside.md in the documentation."},
     {kOther, "verbose", 'v', nullptr, false, false, "print more messages", nullptr},
@@ -51,7 +56,8 @@ constexpr OptionSpec kOwnOptions[] = {
 constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
 constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
-                                 "-o FILE [options] -p PID [-p PID...]"};
+                                 "-o FILE [options] -p PID [-p PID...]",
+                                 "--stack [--children] [--json] -p PID [-p PID...]"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
      "process writes a file of its own. FILE may be - (standard output, if that is not\n"
@@ -67,6 +73,7 @@ constexpr Meaning kExamples[] = {
     {"-o trace.bin luajit app.lua", "a program from its start"},
     {"-o trace.bin -p 4711 -d 10", "a running process, for ten seconds"},
     {"-o trace.bin -p MASTER --children -d 10", "a server's master and all its workers"},
+    {"--stack -p 4711", "where is it hanging?"},
     {"-o trace.%p.bin --max-size 1G -p 4711 -p 4712", "two processes, a file for each"},
     {"-o trace.bin --include '*/plugins/*' -- ./server",
      "only the functions of some files; -- ends the options"}};

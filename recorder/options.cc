@@ -79,7 +79,10 @@ bool looks_like_ours(const std::string& word) {
 
 // Options that exclude each other.
 void check(const Options& o) {
-  if (o.output.empty()) {
+  if (o.json && !o.stack) throw UsageError("--json needs --stack");
+  if (o.stack && (!o.attach() || !o.command.empty() || !o.output.empty() || o.inside))
+    throw UsageError("--stack needs -p PID, and excludes a command and -o");
+  if (o.output.empty() && !o.stack) {
     const std::string misplaced = explain_misplaced(o.command);
     throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
   }
@@ -120,6 +123,8 @@ Options read(const CommandLine& given) {
   o.block = given.has("block");
   o.pids = given.list("pid");
   o.inside = given.has("inside");
+  o.stack = given.has("stack");
+  o.json = given.has("json");
   o.children = given.has("children");
   o.via = given.last("via").value_or(o.via);
   o.seccomp = given.last("seccomp").value_or(o.seccomp);

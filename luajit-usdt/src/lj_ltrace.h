@@ -353,6 +353,9 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
 #define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0;
+/* lj_state.c: a coroutine is about to be freed. Readers from outside that find its memory must not
+** take it for a live one. */
+#define LT_FREETHREAD(g, L)	lj_ltcall_collect((g), (L)); (L)->lt_wait = LT_WAIT_FREED;
 /* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
 #define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
 /* lj_api.c, lua_resume(): with events around it. */
@@ -438,6 +441,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrec_pend(J)	((void)0)
 #define LT_NEWPROTO(pt)
 #define LT_NEWTHREAD(L)
+#define LT_FREETHREAD(g, L)
 #define LT_LIBCORO(L, init)
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
 #define LT_REQUEST(L)

@@ -357,6 +357,9 @@ enum {
 #define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
 #define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
 
+/* What a user sets to observe a program without changing it (lj_ltenv.c). */
+#define LT_ENV_USER		"LUATRACE"
+
 /* -- 3. Attaching from outside --------------------------------------------- */
 
 /*
@@ -385,7 +388,8 @@ struct lt_control {
 				** a new recording. */
   uint16_t block;		/* Number of tracers attached to the probe that flushes
 				** event words, a block at a time. */
-  uint16_t unused;		/* 0 */
+  uint16_t stacks;		/* Increased by LUATRACE=mode=stuck, inside the process: each
+				** Lua VM prints its stacks at its next poll. */
   /* Constant. */
   uint64_t magic;		/* LUAJIT_USDT_MAGIC */
   uint32_t version;		/* LT_CONTROL_VERSION */
@@ -453,7 +457,27 @@ struct lt_note {
   int32_t trace_mcode, trace_szmcode, trace_startpt;
   /* C stack of the VM. */
   int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev, reserved;
+  /* What follows is only in notes of LT_NOTE_STACKS bytes or more, which luatrace-record --stack
+  ** needs. */
+  int64_t bc_mode;		/* Operands of the instructions (lj_bc_mode) - here */
+  /* Of a global_State, a lua_State (LT_WAIT_FREED: its memory has been freed), a jit_State. */
+  int32_t g_gcroot, L_wait;
+  /* More of a GCproto and a GCtrace. */
+  int32_t pt_k, pt_sizept, pt_uvinfo, pt_varinfo;
+  int32_t trace_nsnap, trace_nsnapmap, trace_snap, trace_snapmap, trace_ir, trace_nk;
+  int32_t trace_startpc, trace_spadjust;
+  /* Of a SnapShot. */
+  int32_t snap_size, snap_mapofs, snap_mcofs, snap_nent;
+  /* Numbers of instructions, and that of the metamethod for calls. */
+  int32_t op_mov, op_knil, op_uget, op_usetv, op_fnew, op_gget, op_gset, op_tgets, op_tsets;
+  int32_t op_iterc, op_funcf, mm_call;
 };
+
+/* Size of the notes without them. */
+#define LT_NOTE_SIZE_1		248u
+#define LT_NOTE_STACKS		((unsigned)sizeof(struct lt_note))
+/* See lt_note.L_wait. */
+#define LT_WAIT_FREED		(~(uint64_t)0)
 
 #define LTN_JIT			0x01u	/* Built with the compiler. */
 #define LTN_GC64		0x02u
@@ -476,6 +500,6 @@ LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
 LT_CHECK_SIZE(lt_control, 2256);
-LT_CHECK_SIZE(lt_note, 248);
+LT_CHECK_SIZE(lt_note, 376);
 
 #endif

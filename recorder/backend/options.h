@@ -25,6 +25,8 @@ struct Options {
   std::string seccomp = "check";  // check, ignore
   std::string bpf_link = "auto";  // auto, multi, each
   bool inside = false;            // records the process at the other end of standard input
+  bool stack = false;             // prints stacks, records nothing
+  bool json = false;              // with stack
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;
