@@ -7,6 +7,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "recorder/ask_snapshot.h"
 #include "recorder/options.h"
 #include "recorder/os/text.h"
 #include "recorder/session.h"
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
     Options options = parse_options(argc, argv, &done);
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
+    if (options.snapshot) return ask_snapshot(options.pids);
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
     log(e.what());
