@@ -7,6 +7,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "recorder/ask_snapshot.h"
 #include "recorder/options.h"
 #include "recorder/os/text.h"
 #include "recorder/session.h"
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
     if (options.stack) return print_stacks(options);
+    if (options.snapshot) return ask_snapshot(options.pids);
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
     log(e.what());
