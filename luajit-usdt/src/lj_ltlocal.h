@@ -8,6 +8,7 @@
 **   lj_ltctl     control word, settings, descriptors, clock
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
+**   lj_ltmark    sections and labels of coroutines
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltffi     the same for C functions called by FFI
@@ -20,6 +21,7 @@
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
 **   lj_ltrec     events of compiled code
+**   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
 **   lj_ltapi     recording from inside (luatrace.h)
 **
@@ -102,11 +104,22 @@ LJ_FUNC int lj_ltring_space(LTState *lt);
 LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
+LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first,
+			     uint32_t n, const uint64_t *more);
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
 LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 			   const char *chunk, const char *name);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
+
+#define LT_MAXLABELS	8u	/* Of a coroutine. */
+#define LT_MAXOPEN	64u	/* Sections of a coroutine that are reported as open. */
+LJ_FUNC int lj_ltmark_label(lua_State *L, const char *key, const char *value);
+LJ_FUNC void lj_ltmark_inherit(lua_State *L, lua_State *co);
+LJ_FUNC int lj_ltmark_section(lua_State *L, const char *name, int begin);
+LJ_FUNC void lj_ltmark_labels(lua_State *L);
+LJ_FUNC void lj_ltmark_report(lua_State *L);
+LJ_FUNC void lj_ltmark_free(lua_State *L);
 
 /* Longest name that lj_ltname_find makes, in bytes, and its results. */
 #define LT_PATH_MAX	255u
@@ -168,6 +181,7 @@ LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_request(lua_State *L);
+LJ_FUNC void lj_ltstack_attributes(lua_State *L);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
 LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ctype, uint32_t ofs,

@@ -331,6 +331,10 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
   _(end, coroutine__end, 4, (void *L, void *co, uint32_t id, int status), L, co, id, status) \
   _(stack, coroutine__stack, 5, (void *L, uint32_t id, uint32_t n, int reason, void *g), \
     L, id, n, reason, g) \
+  _(markbegin, mark__begin, 3, (const char *name, void *L, uint32_t id), name, L, id) \
+  _(markend, mark__end, 3, (const char *name, void *L, uint32_t id), name, L, id) \
+  _(label, coroutine__label, 4, (const char *key, const char *value, void *L, uint32_t id), \
+    key, value, L, id) \
   _(open, state__open, 2, (void *g, void *L), g, L) \
   _(close, state__close, 2, (void *g, void *L), g, L) \
   _(block, block, 7, (const void *p, uint32_t size, void *g, int kind, uint64_t number, \
@@ -352,7 +356,8 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
-#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0;
+#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0; \
+				(L)->lt_labels = (L)->lt_open = NULL;
 /* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
 #define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
 /* lj_api.c, lua_resume(): with events around it. */

@@ -116,6 +116,14 @@ void lj_ltstack_request(lua_State *L)
     lj_ltring_ext(lt, LTX_REQUEST, 0, 2, lt_coid(lt, L), request ? request : 1);
 }
 
+/* What L has of the host's and the program's own, if it has any: a reader that does not know L does
+** not know it. */
+void lj_ltstack_attributes(lua_State *L)
+{
+  if (lt_exdata(L)) lj_ltstack_request(L);
+  if (L->lt_labels || L->lt_open) lj_ltmark_report(L);
+}
+
 /* Report the stack of L, which becomes the current coroutine. */
 void lj_ltstack_report(lua_State *L, int reason, int skiptop)
 {
@@ -149,7 +157,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
     if (words) lt_ring_store(lt, lj_ltctl_clock(lt), v[i].id, LT_FRAME);
   }
   free(v);
-  if (lt_exdata(L)) lj_ltstack_request(L);
+  if (words) lj_ltstack_attributes(L);
   lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");
 }
 

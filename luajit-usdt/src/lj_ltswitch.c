@@ -301,6 +301,7 @@ void lj_ltswitch_closestate(lua_State *L)
 void lj_ltswitch_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
+  lj_ltmark_free(mainthread(g));
   lj_ltfunc_free(lt);
   free(lt->call);
   free(lt->resumer);

@@ -51,6 +51,21 @@ LUA_API const char *luaJIT_trace_messages(void);
 ** Everything that happened before this call is in it. Blocks until it is complete. */
 LUA_API const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd);
 
+/* A section of the program begins or ends in the coroutine L. Sections of one name may be nested.
+** Names are cut to 98 bytes. These work while nothing is recorded, too: a recording that begins
+** later knows the sections that are open (up to 64 of a coroutine). */
+LUA_API const char *luaJIT_trace_section_start(lua_State *L, const char *name);
+LUA_API const char *luaJIT_trace_section_stop(lua_State *L, const char *name);
+/* The coroutine L has this label from now on, and coroutines that it creates have it, too. value: NULL
+** or "" takes the label away; what is longer than LUATRACE_LABEL_MAX bytes is cut. key: 1 to 28
+** bytes. A coroutine has up to 8 labels. */
+#define LUATRACE_LABEL_MAX	70
+LUA_API const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value);
+/* Calls each(L, call, data) for each call of the coroutine L, innermost first, until that returns 0.
+** call is as lua_getstack() leaves it, for lua_getinfo(). */
+LUA_API void luaJIT_trace_stack(lua_State *L, int (*each)(lua_State *L, lua_Debug *call, void *data),
+				void *data);
+
 /* What reports call the coroutine L: its number, and the address of its Lua VM, as in
 ** `--coroutine @ADDRESS:NUMBER`. */
 LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm);
