@@ -17,6 +17,7 @@
 
 #include "lua.hpp"
 #include "module/arguments.h"
+#include "module/hooks.h"
 #include "module/json_reader.h"
 #include "module/report.h"
 #include "module/sections.h"
@@ -256,16 +257,9 @@ return function(name, fn, ...)
 end
 )";
 
-// A C function without events: its first upvalue says so.
-void push_hidden(lua_State* lua, lua_CFunction function) {
-  lua_pushlightuserdata(lua, luaJIT_trace_hidden());
-  lua_pushcclosure(lua, function, 1);
-}
-
 void add_section(lua_State* lua) {
   if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
-  for (const lua_CFunction f : {section_start, section_stop, rethrow})
-    push_hidden(lua, f);
+  for (const lua_CFunction f : {section_start, section_stop, rethrow}) push_hidden(lua, f);
   lua_getglobal(lua, "pcall");
   lua_call(lua, 4, 1);
   lua_setfield(lua, -2, "section");
@@ -284,6 +278,8 @@ constexpr luaL_Reg kFunctions[] = {{"start", start},
                                    {"stack", stack},
                                    {"label", label},
                                    {"unlabel", unlabel},
+                                   {"hook", hook},
+                                   {"to_json", to_json},
                                    {"section_start", section_start},
                                    {"section_stop", section_stop},
                                    {"sections", sections}};

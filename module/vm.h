@@ -19,3 +19,5 @@
 #pragma weak luaJIT_trace_section_stop
 #pragma weak luaJIT_trace_label
 #pragma weak luaJIT_trace_stack
+#pragma weak luaJIT_trace_hook
+#pragma weak luaJIT_trace_unhook

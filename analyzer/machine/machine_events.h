@@ -218,7 +218,7 @@ void StackMachine<Sink>::label(const Record& r) {
   const LabelRecord label(r);
   const CoroutineId id(label.coroutine);
   if (id == kUnknownCoroutine || id == kNoCoroutine) return static_cast<void>(trust_.bad_records++);
-  if constexpr (requires(Coroutine& co) { sink_.labeled(co, co); }) {
+  if constexpr (requires(Coroutine & co) { sink_.labeled(co, co); }) {
     Coroutine& co = *get(id);
     co.labels = r.arg == LTL_CLEAR ? nullptr : with_label(co.labels.get(), label);
     sink_.labeled(*cur_, co);
@@ -350,7 +350,7 @@ void StackMachine<Sink>::unwind(uint32_t count, VmFunctionId id) {
   if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
   const auto [below, is_open] = below_calls(co, 1);  // of the innermost call
   if (co.frames[below + is_open].id == id) return;   // The sentinel has kNoVmFunction.
-  if (id == kUnknownVmFunction) return;    // The VM did not search that deep.
+  if (id == kUnknownVmFunction) return;              // The VM did not search that deep.
   if (is_assumed(co, co.top)) return forget_assumed(co);
   const uint32_t at = id == kNoVmFunction ? 0 : find_frame(co, id, co.top);
   if (at || id == kNoVmFunction)

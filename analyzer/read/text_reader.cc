@@ -309,7 +309,7 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
     return ext(LTX_STACK, line.choice(kStackNames, line.word(4)), {value, line.number("n") + 1});
   if (what == "request") return ext(LTX_REQUEST, 0, {value, line.word_number(4) + 1});
   if (what == "section")
-    return ext(LTX_MARK, line.choice(kMarkNames, line.word(4)), value, {line.word(5)});
+    return ext_texts(line, LTX_MARK, line.choice(kMarkNames, line.word(4)), value, {line.word(5)});
   if (what == "unlabeled") return ext(LTX_LABEL, LTL_CLEAR, {value});
   if (what == "label") {
     const std::string& key = line.word(4);

@@ -153,6 +153,7 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
   }
+  lj_lthook_collect(lt, co);
   co->lt_id = 0;
   co->lt_wait = 0;
   lj_ltmark_free(co);
@@ -167,6 +168,7 @@ static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
   lt_check_current(lt, L, kind == LT_ENTRY);
   if (lt_probeon(lt))
     lj_ltstack_probec(L, c->fn, c->ctype, (uint32_t)c->ofs, id, kind, c->line);
+  if (lt_hookon(lt)) lj_lthook_event(L, obj2gco(c->fn), kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -216,6 +218,7 @@ static void event_resume(LTState *lt, lua_State *co)
   int fresh = co->lt_id == 0 && co->status == LUA_OK;  /* It has no frames. */
   uint32_t id = lt_coid(lt, co);
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
+  if (lt_hookon(lt)) lj_lthook_resume(lt, lt->L, co);
   if (lt_ringon(lt)) {  /* A block that begins before it names the old coroutine. */
     lt_ring_tick(lt);
     lj_ltring_need(lt, 4);
@@ -240,6 +243,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
     else
       lj_ltprobe_end(lt->L, co, co->lt_id, status);
   }
+  if (lt_hookon(lt)) lj_lthook_suspend(lt, co, status);
   lt->L = resumer;
   if (lt_ringon(lt)) {
     uint64_t now = lj_ltctl_clock(lt);

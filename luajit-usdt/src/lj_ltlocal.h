@@ -15,7 +15,8 @@
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
 **   lj_ltstream  starts and ends streams that are flushed through a probe
-**   lj_ltstack   frames, the current coroutine, both outputs of events
+**   lj_lthook    trees of single calls, for the program
+**   lj_ltstack   frames, the current coroutine, all outputs of events
 **   lj_ltswitch  on and off
 **   lj_ltvm      the interpreter's fast path
 **   lj_ltrace    what is an event
@@ -39,10 +40,12 @@
 #include "lj_frame.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
+#include "luatrace.h"
 
 /* Are event words stored, in a ring or in private memory? */
 #define lt_ringon(lt)	((lt)->on & LTON_WORDS)
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
+#define lt_hookon(lt)	((lt)->on & LTON_HOOK)
 /* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
 /* Do calls of C functions by FFI have events? */
@@ -175,6 +178,18 @@ LJ_FUNC void lj_ltopen_close(global_State *g, int reason);
 LJ_FUNC int lj_ltstream_open(lua_State *L);
 LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
+
+LJ_FUNC void lj_lthook_event(lua_State *L, GCobj *what, uint32_t kind);
+LJ_FUNC void lj_lthook_unwind(lua_State *L, uint32_t n);
+LJ_FUNC void lj_lthook_resume(LTState *lt, lua_State *by, lua_State *co);
+LJ_FUNC void lj_lthook_suspend(LTState *lt, lua_State *co, int status);
+LJ_FUNC void lj_lthook_collect(LTState *lt, lua_State *co);
+LJ_FUNC void lj_lthook_deliver(lua_State *L);
+LJ_FUNC int lj_lthook_wanted(LTState *lt);
+LJ_FUNC uint32_t lj_lthook_add(global_State *g, void *addr, luatrace_hook_function done,
+			       void *data);
+LJ_FUNC void lj_lthook_remove(global_State *g, uint32_t number);
+LJ_FUNC void lj_lthook_free(LTState *lt);
 
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);

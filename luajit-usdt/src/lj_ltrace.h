@@ -43,6 +43,8 @@ LUA_API LTControl luajit_usdt_control;
 #define LTON_PROBE	0x02	/* A probe for each event. */
 #define LTON_BLOCK	0x04	/* Event words into private memory, a probe for each block;
 				** never together with LTON_RING. */
+#define LTON_HOOK	0x08	/* Functions that the program has hooked (lj_lthook.c). */
+#define LTON_SINGLE	(LTON_PROBE|LTON_HOOK)  /* Each event is a call of a C function. */
 #define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
 /* Why traces must be left (LTState.stop). */
@@ -70,6 +72,8 @@ typedef struct LTResume {
   uint32_t run;		/* LTState.run when it was reported. */
   uint32_t ncall;	/* LTState.ncall at that time. */
 } LTResume;
+
+typedef struct LTHooks LTHooks;
 
 /* Kept about a live function: every C function, and each prototype that has a name or
 ** no lines. */
@@ -177,6 +181,7 @@ typedef struct LTState {
   uint64_t deadline;	/* Clock at which lj_ltring_tick is due. */
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
+  LTHooks *hooks;	/* NULL: there never was one. */
   struct LTState *next, *prev;  /* All VMs of the process. */
 } LTState;
 

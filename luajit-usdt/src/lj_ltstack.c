@@ -1,5 +1,5 @@
 /*
-** Tracing of calls: frames, the current coroutine, and the two outputs.
+** Tracing of calls: frames, the current coroutine, and the outputs.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: frames on a Lua stack are counted by the same rule everywhere
@@ -274,6 +274,7 @@ void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind)
     uint32_t ofs = (uint32_t)lt_stackofs(L, lt_frame_lower(frame)+1);
     probe_lua(L, pt, ofs, id, kind, lj_ltstack_callline(L, frame));
   }
+  if (lt_hookon(lt)) lj_lthook_event(L, obj2gco(pt), kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -295,6 +296,7 @@ void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
     id = callid(L, fn, ctype);
     if (lt_probeon(lt)) lj_ltstack_probec(L, fn, ctype, ofs, id, kind, ctype ? -1 : line);
   }
+  if (lt_hookon(lt)) lj_lthook_event(L, what, kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "lj_frame.h"
+#include "lj_state.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
@@ -55,6 +56,51 @@ const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value)
   done = lj_ltmark_label(user_coroutine(L), key, value);
   if (done > 0) return NULL;
   return done == 0 ? "a coroutine has up to 8 labels" : "not enough memory";
+}
+
+/* What its events are about, or NULL: it has none. */
+static void *hooked_address(lua_State *L, int index)
+{
+  LTState *lt = L2LT(L);
+  GCfunc *fn = (lua_pushvalue(L, index), funcV(L->top-1));
+  uint32_t on = lt->on, cfuncs = lt->cfuncs;
+  int wanted;
+  lua_pop(L, 1);
+  if (isluafunc(fn)) return funcproto(fn);
+  if (!on) {  /* As it will be then. */
+    lt->on = LTON_HOOK;
+    lt->cfuncs = luajit_usdt_control.cfuncs & LTC_CLASS;
+  }
+  wanted = lj_ltfunc_wantc(G(L), fn);
+  lt->on = on;
+  lt->cfuncs = cfuncs;
+  return wanted ? (void *)(uintptr_t)fn->c.f : NULL;
+}
+
+static void hooks_changed(lua_State *L)
+{
+  L2LT(L)->stop |= LTSTOP_LOOK;
+  lj_ltrace_poll(L);
+}
+
+const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function done, void *data,
+			      unsigned int *number)
+{
+  void *addr;
+  if (!lua_isfunction(L, index)) return "only functions can be hooked";
+  addr = hooked_address(L, index);
+  if (!addr) return "this library function has no events";
+  *number = lj_lthook_add(G(L), addr, done, data);
+  if (!*number) return "too many hooks";
+  hooks_changed(L);
+  return NULL;
+}
+
+void luaJIT_trace_unhook(lua_State *L, unsigned int number)
+{
+  lj_lthook_deliver(L);
+  lj_lthook_remove(G(L), number);
+  hooks_changed(L);
 }
 
 /* As lj_debug_frame(), which begins at the innermost call for each level. */

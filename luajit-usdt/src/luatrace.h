@@ -66,6 +66,31 @@ LUA_API const char *luaJIT_trace_label(lua_State *L, const char *key, const char
 LUA_API void luaJIT_trace_stack(lua_State *L, int (*each)(lua_State *L, lua_Debug *call, void *data),
 				void *data);
 
+/* The tree of one call: the calls below it by call path, parents before their children; the first is
+** the call itself. The strings are valid until the function that gets the tree returns. */
+struct luatrace_node {
+  const char *source, *name;	/* As in lua_Debug. */
+  int line;			/* Of the definition, -1: C. */
+  int is_c;
+  unsigned int parent, calls;
+  unsigned long long full_ns, self_ns, native_ns;  /* With callees, without, in those in C. */
+};
+struct luatrace_tree {
+  unsigned int count;
+  const struct luatrace_node *node;
+  unsigned long long suspended_ns;  /* In no node: the coroutine was suspended. */
+  int error;			/* The call was left by an error. */
+  int cut;			/* There were too many nodes, levels or coroutines. */
+  unsigned int skipped;		/* Calls before this one that were not watched: too many at a time. */
+};
+typedef void (*luatrace_hook_function)(lua_State *L, const struct luatrace_tree *tree, void *data);
+/* Call `done` after each call of the function at that index, before the next instruction of Lua code.
+** It must not throw. All functions of one definition are the same. While there is a hook, nothing is
+** compiled. number: for luaJIT_trace_unhook(). */
+LUA_API const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function done,
+				      void *data, unsigned int *number);
+LUA_API void luaJIT_trace_unhook(lua_State *L, unsigned int number);
+
 /* What reports call the coroutine L: its number, and the address of its Lua VM, as in
 ** `--coroutine @ADDRESS:NUMBER`. */
 LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm);
