@@ -120,7 +120,8 @@ int unhook(lua_State* lua) {
   push_hooks(lua);
   const int key = static_cast<int>(lua_tointeger(lua, lua_upvalueindex(2)));
   lua_rawgeti(lua, 1, key);
-  if (lua_isnil(lua, 2)) return lua_pushnil(lua), lua_pushliteral(lua, "this hook has been removed"), 2;
+  if (lua_isnil(lua, 2))
+    return lua_pushnil(lua), lua_pushliteral(lua, "this hook has been removed"), 2;
   lua_getfield(lua, 2, "number");
   luaJIT_trace_unhook(lua, static_cast<unsigned int>(lua_tointeger(lua, -1)));
   lua_pushnil(lua);
@@ -186,7 +187,8 @@ void Json::string(std::string_view s) {
     else if (c.code == '"' || c.code == '\\')
       add(c.code == '"' ? "\\\"" : "\\\\");
     else if (c.code < 0x20)
-      add({escaped, static_cast<size_t>(std::snprintf(escaped, sizeof escaped, "\\u%04x", c.code))});
+      add({escaped,
+           static_cast<size_t>(std::snprintf(escaped, sizeof escaped, "\\u%04x", c.code))});
     else
       add(s.substr(0, c.length));
     s.remove_prefix(c.length == 0 ? 1 : c.length);
@@ -266,7 +268,8 @@ int hook(lua_State* lua) {
     lua_replace(lua, 2);
     lua_remove(lua, 1);
   }
-  if (!lua_isfunction(lua, 1)) return luaL_error(lua, "hook: a function expected, not a %s", luaL_typename(lua, 1));
+  if (!lua_isfunction(lua, 1))
+    return luaL_error(lua, "hook: a function expected, not a %s", luaL_typename(lua, 1));
   luaL_checktype(lua, 2, LUA_TFUNCTION);
   lua_settop(lua, 2);
   push_hooks(lua);
@@ -280,8 +283,8 @@ int hook(lua_State* lua) {
   push_hidden(lua, pass_on);
   lua_rawseti(lua, -2, 3);
   lua_rawseti(lua, 3, key);
-  const char* const why = luaJIT_trace_hook(
-      lua, 1, done, reinterpret_cast<void*>(static_cast<intptr_t>(key)), &number);
+  const char* const why =
+      luaJIT_trace_hook(lua, 1, done, reinterpret_cast<void*>(static_cast<intptr_t>(key)), &number);
   lua_rawgeti(lua, 3, key);
   if (why != nullptr) {
     lua_pushnil(lua);
