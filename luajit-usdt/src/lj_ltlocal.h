@@ -8,18 +8,21 @@
 **   lj_ltctl     control word, settings, descriptors, clock
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
+**   lj_ltmark    sections and labels of coroutines
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltffi     the same for C functions called by FFI
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
 **   lj_ltstream  starts and ends streams that are flushed through a probe
-**   lj_ltstack   frames, the current coroutine, both outputs of events
+**   lj_lthook    trees of single calls, for the program
+**   lj_ltstack   frames, the current coroutine, all outputs of events
 **   lj_ltswitch  on and off
 **   lj_ltvm      the interpreter's fast path
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
 **   lj_ltrec     events of compiled code
+**   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
 **   lj_ltapi     recording from inside (luatrace.h)
 **
@@ -37,10 +40,12 @@
 #include "lj_frame.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
+#include "luatrace.h"
 
 /* Are event words stored, in a ring or in private memory? */
 #define lt_ringon(lt)	((lt)->on & LTON_WORDS)
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
+#define lt_hookon(lt)	((lt)->on & LTON_HOOK)
 /* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
 /* Do calls of C functions by FFI have events? */
@@ -102,11 +107,22 @@ LJ_FUNC int lj_ltring_space(LTState *lt);
 LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
+LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first,
+			     uint32_t n, const uint64_t *more);
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
 LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 			   const char *chunk, const char *name);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
+
+#define LT_MAXLABELS	8u	/* Of a coroutine. */
+#define LT_MAXOPEN	64u	/* Sections of a coroutine that are reported as open. */
+LJ_FUNC int lj_ltmark_label(lua_State *L, const char *key, const char *value);
+LJ_FUNC void lj_ltmark_inherit(lua_State *L, lua_State *co);
+LJ_FUNC int lj_ltmark_section(lua_State *L, const char *name, int begin);
+LJ_FUNC void lj_ltmark_labels(lua_State *L);
+LJ_FUNC void lj_ltmark_report(lua_State *L);
+LJ_FUNC void lj_ltmark_free(lua_State *L);
 
 /* Longest name that lj_ltname_find makes, in bytes, and its results. */
 #define LT_PATH_MAX	255u
@@ -163,11 +179,24 @@ LJ_FUNC int lj_ltstream_open(lua_State *L);
 LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 
+LJ_FUNC void lj_lthook_event(lua_State *L, GCobj *what, uint32_t kind);
+LJ_FUNC void lj_lthook_unwind(lua_State *L, uint32_t n);
+LJ_FUNC void lj_lthook_resume(LTState *lt, lua_State *by, lua_State *co);
+LJ_FUNC void lj_lthook_suspend(LTState *lt, lua_State *co, int status);
+LJ_FUNC void lj_lthook_collect(LTState *lt, lua_State *co);
+LJ_FUNC void lj_lthook_deliver(lua_State *L);
+LJ_FUNC int lj_lthook_wanted(LTState *lt);
+LJ_FUNC uint32_t lj_lthook_add(global_State *g, void *addr, luatrace_hook_function done,
+			       void *data);
+LJ_FUNC void lj_lthook_remove(global_State *g, uint32_t number);
+LJ_FUNC void lj_lthook_free(LTState *lt);
+
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_request(lua_State *L);
+LJ_FUNC void lj_ltstack_attributes(lua_State *L);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
 LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ctype, uint32_t ofs,

@@ -33,6 +33,7 @@ static uint32_t wanted(LTState *lt)
 {
   uint32_t on = 0, ring = luajit_usdt_control.ring;
   if (luajit_usdt_control.semaphore) on |= LTON_PROBE;
+  if (lj_lthook_wanted(lt)) on |= LTON_HOOK;
   if (!ring) lt->refused = 0;
   if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF))
     on |= LTON_RING;
@@ -103,7 +104,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lt->stop = 0;
   }
   if ((was & ~on & LTON_BLOCK)) lj_ltstream_close(lt, LTE_DETACH);
-  if ((on & ~was) == LTON_PROBE && (was & on & LTON_WORDS)) {
+  if ((on & ~was & LTON_SINGLE) && !(on & ~was & LTON_WORDS) && (was & on & LTON_WORDS)) {
     lt_newepoch(lt, 0);  /* The reader of the words knows all this. */
     if (pc == PC_NOREPORT) lt->L = NULL;
   } else if ((on & ~was)) {
@@ -301,6 +302,8 @@ void lj_ltswitch_closestate(lua_State *L)
 void lj_ltswitch_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
+  lj_ltmark_free(mainthread(g));
+  lj_lthook_free(lt);
   lj_ltfunc_free(lt);
   free(lt->call);
   free(lt->resumer);

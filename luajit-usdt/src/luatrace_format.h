@@ -109,14 +109,37 @@ enum {
   LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls end here. */
   LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
   LTX_TRACE = 14,	/* Compiler events. (reserved) */
-  LTX_MARK = 15,	/* User sections. (reserved) */
+  LTX_MARK = 15,	/* arg: LTM_*. Words: coroutine id; the name as text (see below),
+			** up to LT_MARK_MAX bytes. A section that the program named
+			** begins or ends in that coroutine. */
   LTX_REQUEST = 16,	/* Words: coroutine id; request + 1. That coroutine works for
 			** this request from now on: an address of the host's, 0 if for
 			** none. LTX_CREATE passes the current coroutine's on; after
 			** LTX_LOSS, and when a recording begins, it is not known until
 			** a record of the coroutine, which follows its LTX_STACK. */
+  LTX_LABEL = 17,	/* arg: LTL_*. Words: lt_pack(coroutine id, number k of words of
+			** the key); the key as text, k words; the value as text. The
+			** coroutine has this label from now on. LTX_CREATE passes all
+			** labels of the current coroutine on; they are known and not
+			** known like its request. */
   LTX__MAX = 64
 };
+
+/* Kinds of LTX_MARK. An open section has begun before the recording, or in a gap: it follows
+** the coroutine's LTX_STACK. */
+enum { LTM_BEGIN = 0, LTM_END = 1, LTM_OPEN = 2 };
+
+/* Kinds of LTX_LABEL. An empty value: the coroutine no longer has a label of this key. With CLEAR
+** there is only the first word: it has none at all; all that it has follow. */
+enum { LTL_SET = 0, LTL_CLEAR = 1 };
+
+/* Text in continuation words: up to LT_TEXT_BYTES bytes in each, the first above the lowest byte
+** of the word, which is their number; so no word is 0. Only the last word of a text has fewer. */
+#define LT_TEXT_BYTES		7u
+#define lt_text_words(n)	(((n) + LT_TEXT_BYTES-1) / LT_TEXT_BYTES)
+#define LT_MARK_MAX		(14u*LT_TEXT_BYTES)
+#define LT_LABEL_KEY_MAX	(4u*LT_TEXT_BYTES)
+#define LT_LABEL_VALUE_MAX	(10u*LT_TEXT_BYTES)
 
 #define LT_ID_NONE		0xffffffffu
 
