@@ -354,16 +354,19 @@ bool FilteredProfile::is_resumed(const Coroutine& co) const {
   return !stream_->machine || stream_->machine->current().id == co.resumer;
 }
 
-// The coroutine waited since it yielded, with the call at this node of the shown tree innermost.
-// whole: beginning and end were seen. Code that ran on its stack meanwhile does not end the wait.
-void FilteredProfile::add_wait(NodeId node, uint64_t ticks, bool whole) {
-  const CallTree& tree = sums_.tree();
-  node = shown(node).call;
+// The coroutine waited since it yielded, with its call on top innermost; resumed: until now, when
+// it is resumed. Code that ran on its stack meanwhile does not end the wait. It counts in a range
+// with any of its time, but has a length there only if all of it is in the range.
+void FilteredProfile::end_wait(const Coroutine& co, uint64_t to, bool resumed) {
+  if (co.yielded > plan_.to || to < plan_.from || !co.top || !scope_.wanted(co)) return;
+  const Place p = place(co, co.top);
+  const NodeId node = p.takes ? shown(p.out).call : kRootNode;
   if (!node) return;
+  const CallTree& tree = sums_.tree();
   WaitSums& sums =
       (*waits)[{FunctionId(tree[node].function), FunctionId(shown(tree[node].parent).function)}];
-  if (whole)
-    sums.add(ticks, facts_.clock);
+  if (resumed && scope_.has(co.yielded) && to <= plan_.to)
+    sums.add(to - std::min(to, co.yielded), facts_.clock);
   else
     sums.unfinished++;
 }
@@ -371,8 +374,7 @@ void FilteredProfile::add_wait(NodeId node, uint64_t ticks, bool whole) {
 void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool resumed) {
   co.epoch++;
   if (requests && resumed && is_resumed(co)) request_stream_->resumed(co);
-  const bool whole = resumed && scope_.has(co.yielded) && to <= plan_.to;
-  const uint64_t waited = to - std::min(to, co.yielded);
+  if (waits && co.yielded != kNotSeen && (!resumed || is_resumed(co))) end_wait(co, to, resumed);
   const bool in_range = scope_.has(to);
   from = std::max(from, plan_.from);
   to = std::min(to, plan_.to);
@@ -390,8 +392,6 @@ void FilteredProfile::suspended(Coroutine& co, uint64_t from, uint64_t to, bool 
   if (!co.top) return;
   const Place p = place(co, co.top);
   if (!p.takes) return;
-  if (waits && co.yielded != kNotSeen && (!resumed || is_resumed(co)))
-    add_wait(p.out, waited, whole);
   if (from == to) return;
   sums_.suspended(p.out, to - from);
   watch_.suspended(co, p.out, to - from);

@@ -197,7 +197,7 @@ class FilteredProfile {
   void add_to_request(const Coroutine& co, RequestId request, SlowNode what);
   void add_run_to_request(Coroutine& co, uint64_t from, uint64_t to);
   void add_self_time_at(Coroutine& co, uint64_t ticks);
-  void add_wait(NodeId node, uint64_t ticks, bool whole);
+  void end_wait(const Coroutine& co, uint64_t to, bool resumed);
   void count(Coroutine& co, const Place& p);
   enum class TimeKind : uint8_t { kCall, kIdle, kUnknown, kFiltered };
   TimeKind time_kind(Coroutine& co);

@@ -184,8 +184,6 @@ std::string with_threads(const std::vector<model::Event>& events, std::mt19937_6
   uint32_t now = 7;
   for (std::string line; std::getline(in, line);) {
     const uint64_t tick = std::stoull(line);
-    if (const size_t at = line.find("tid=7"); at != line.npos)
-      line.replace(at, 5, "tid=" + std::to_string(now));
     const bool report = line.find(" frame ") != line.npos || line.find(" stack ") != line.npos ||
                         line.find(" loss ") != line.npos;
     if (before && tick > before && !report && random() % 16 == 0) {
@@ -193,6 +191,8 @@ std::string with_threads(const std::vector<model::Event>& events, std::mt19937_6
       threads[tick] = now;
       out << tick << " thread " << now << '\n';
     }
+    if (const size_t at = line.find("tid=7"); at != line.npos)
+      line.replace(at, 5, "tid=" + std::to_string(now));
     out << line << '\n';
     before = tick;
   }
@@ -206,6 +206,12 @@ std::string with_c_functions(std::string text) {
     text.replace(at, end - at, begin + "c addr=0x" + f + " name=\"f" + f + '"');
   }
   return text;
+}
+
+// "f3 calls", "f4 calls": both are "f calls".
+std::string kind_of(std::string name) {
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
 }
 
 bool has_loss(const std::vector<model::Event>& events) {
@@ -238,9 +244,9 @@ TEST(Range, EveryFigureIsThatOfTheRange) {
     ASSERT_EQ(text(have), text(want))
         << "seed " << seed << ", " << range.from << '~' << range.to << '\n'
         << trace;
-    for (const auto& [name, value] : want) seen[name.substr(name.find(' '))] += value > 0;
+    for (const auto& [name, value] : want) seen[kind_of(name)] += value > 0;
   }
-  EXPECT_EQ(seen.size(), 27u);
+  EXPECT_EQ(seen.size(), 21u);
   for (const auto& [name, times] : seen) EXPECT_GT(times, 50u) << name;
 }
 
