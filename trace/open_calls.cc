@@ -111,7 +111,11 @@ void OpenCalls::extension(std::span<const uint64_t> r, uint32_t p) {
   if (sub == LTX_UNWIND) return unwind(id, lt_ext_arg(p) == 1);
   if (sub == LTX_CREATE) return create(id);
   if (sub == LTX_COLLECT && id != current_) return erase(id);
-  if (sub == LTX_SWITCH) return set_current(id);
+  if (sub == LTX_SWITCH) {
+    set_current(id);
+    co().yielded = false;
+    return;
+  }
   if (sub == LTX_THREAD) tid_ = id;
   if (sub == LTX_BLOCK && r.size() > 3) {
     tid_ = lt_lo(r[3]);
@@ -125,6 +129,7 @@ void OpenCalls::extension(std::span<const uint64_t> r, uint32_t p) {
   set_current(id);
   clear(co());
   co().known = true;
+  co().yielded = false;
   co().more = r.size() > 2 ? r[2] - 1 : 0;  // its frames follow, perhaps in a later block
 }
 
@@ -206,9 +211,10 @@ std::vector<uint64_t> OpenCalls::report(uint64_t tick, uint32_t recording, uint3
   for (const bool yielded : {true, false})
     for (const auto& [id, c] : all_) {
       if (id == 0 || !c.known || c.yielded != yielded || runs.contains(id)) continue;
-      if (yielded) report_resume(out, tick, id);
+      const bool suspend = yielded || chain.empty();  // none is current afterwards
+      if (suspend) report_resume(out, tick, id);
       report_stack(out, tick, id, c);
-      if (yielded) out.push_back(lt_word(tick, LTS_YIELD, LT_SUSPEND));
+      if (suspend) out.push_back(lt_word(tick, LTS_YIELD, LT_SUSPEND));
     }
   for (const uint32_t id : chain) {
     const Coroutine* const c = find(id);
