@@ -591,7 +591,7 @@ static int close_ring(lua_State *L)
 
 /* Has the recorder of this recording not answered the VM's hello in time, as may happen after an
 ** earlier report? Then ask it again. */
-static int was_refused(lua_State *L)
+static int asks_again(lua_State *L)
 {
   LTControl *c = &luajit_usdt_control;
   if (!is_ours_to_switch() || c->ring != rec.token || L2LT(L)->refused != rec.token) return 0;
@@ -612,7 +612,7 @@ const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd
   char **args;
   if (!api_enter()) return BUSY;
   args = copy_options(options);
-  closed = close_ring(L) || was_refused(L);
+  closed = close_ring(L) || asks_again(L);
   why = args ? api_report(args, fd) : api_fail("not enough memory", "");
   if (closed) reopen_ring(L);
   free(args);

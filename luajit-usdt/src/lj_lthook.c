@@ -36,7 +36,7 @@
 #define MAXOPEN		64u	/* Their calls that are open at a time. */
 #define MAXDONE		1024u	/* Trees that wait. */
 #define MAXNODES	10000u	/* Of a tree. */
-#define MAXDEPTH	1000u
+#define MAXLEVELS	1000u
 #define MAXSTRANDS	64u	/* Coroutines of a watch. */
 #define MAXSOURCE	255u	/* Bytes of a name. */
 
@@ -227,7 +227,7 @@ static void enter(lua_State *L, Watch *w, GCobj *what, void *addr)
   Strand *s = &w->strand[w->cur];
   uint32_t n = 0;
   pass_time(w, lj_ltctl_monotonic());
-  if (!s->over && s->depth < MAXDEPTH) {
+  if (!s->over && s->depth < MAXLEVELS) {
     n = *slot_of(w, s->node, addr);
     if (!n) n = new_node(L, w, s->node, what, addr);
   }
