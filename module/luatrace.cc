@@ -219,7 +219,7 @@ local function finish(name, ok, ...)
 end
 return function(name, fn, ...)
   local run = body(name)
-  start(name)
+  start(name, ...)
   return finish(name, pcall(run, fn, ...))
 end
 )";

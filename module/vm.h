@@ -15,3 +15,4 @@
 #pragma weak luaJIT_trace_report
 #pragma weak luaJIT_trace_coroutine
 #pragma weak luaJIT_trace_hidden
+#pragma weak luaJIT_trace_section
