@@ -2,7 +2,10 @@
 -- For environment.sh: calls with arguments, sections, and `hang`, which never ends.
 local function add(a, b) return a + b end
 local object = {}
-function object:method(text) return add(#text, 2, text, { 1 }, nil, true) end
+function object:method(text)
+  local sum = add(#text, 2, text, { 1 }, nil, true)
+  return sum
+end
 if arg[1] == "calls" then
   for _ = 1, 100 do object:method("a\n\1") end
   coroutine.wrap(function(x) coroutine.yield(add(x, 1)) end)(5)

@@ -13,7 +13,7 @@ run() { # VALUE WORDS...: the program prints what it prints without the variable
   same "what the program prints" "$(LUATRACE=$value luajit "$program" "$@" 2>"$err")" end
 }
 # Addresses and the folder of the program are left out.
-lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ ]*environment.lua|environment.lua|' "$1"; }
+lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ ]*environment.lua|environment.lua|g' "$1"; }
 case $1 in
   record)
     run "mode=record,out=$scratch/t.%p.bin,include=*environment.lua" calls
@@ -30,7 +30,7 @@ case $1 in
     same "the first" "$(lines "$err" | head -3)" 'environment.lua:0  main chunk("calls")
   environment.lua:5  method(table: ADDRESS, "a\n\x01")
   environment.lua:3  add(3, 2, "a\n\x01", table: ADDRESS, nil, true)'
-    same "the coroutine's" "$(lines "$err" | tail -2)" 'environment.lua:8  ?(5)
+    same "the coroutine's" "$(lines "$err" | tail -2)" 'environment.lua:11  ?(5)
   environment.lua:3  add(5, 1)'
     run "mode=trace,include=nothing*,out=$scratch/%p.txt" calls
     same "excluded" "$(cat "$err" "$scratch"/*.txt)" ""
@@ -62,15 +62,14 @@ case $1 in
       kill -0 $target || fail "the program has ended"
       same "stacks ($how)" "$(lines "$err" | sed -n '2,/end of/p' | sed 's/process [0-9]*//' | grep -v '\[C\]  ?$')" \
 '  coroutine ADDRESS: running
-    environment.lua:27  environment.lua:24
+    environment.lua:28  environment.lua:25
   coroutine ADDRESS: not started
     environment.lua:3
   coroutine ADDRESS: suspended
     [C]  yield
-    environment.lua:22  environment.lua:22
+    environment.lua:23  environment.lua:23
   coroutine ADDRESS (main): normal
-    [C]  ?
-    environment.lua:29  main chunk
+    environment.lua:30  main chunk
 luatrace: end of the stacks'
       kill -9 $target
     done
