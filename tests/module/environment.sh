@@ -27,15 +27,15 @@ case $1 in
   trace)
     run mode=trace,args calls
     same "lines" "$(wc -l <"$err")" 203
-    same "the first" "$(lines "$err" | head -3)" 'environment.lua:0  main chunk("calls")
-  environment.lua:5  method(table: ADDRESS, "a\n\x01")
-  environment.lua:3  add(3, 2, "a\n\x01", table: ADDRESS, nil, true)'
+    same "the first" "$(lines "$err" | head -3)" '  environment.lua:0  main chunk("calls")
+    environment.lua:5  method(table: ADDRESS, "a\n\x01")
+      environment.lua:3  add(3, 2, "a\n\x01", table: ADDRESS, nil, true)'
     same "the coroutine's" "$(lines "$err" | tail -2)" 'environment.lua:11  ?(5)
   environment.lua:3  add(5, 1)'
     run "mode=trace,include=nothing*,out=$scratch/%p.txt" calls
     same "excluded" "$(cat "$err" "$scratch"/*.txt)" ""
     run "mode=trace,out=$scratch/file" calls
-    same "without arguments" "$(lines "$scratch/file" | sed -n 2p)" '  environment.lua:5  method'
+    same "without arguments" "$(lines "$scratch/file" | sed -n 2p)" '    environment.lua:5  method'
     same "mode of the file" "$(stat -c %a "$scratch/file")" 600
     # A closed standard error is not another file's.
     LUATRACE=mode=trace luajit "$program" own "$scratch/own" >"$scratch/out" 2>&-
