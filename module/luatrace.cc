@@ -252,7 +252,7 @@ local function finish(name, ok, ...)
   return ...
 end
 return function(name, fn, ...)
-  start(name)
+  start(name, ...)
   return finish(name, pcall(fn, ...))
 end
 )";

@@ -81,6 +81,11 @@ void set_open(lua_State* lua) {
   lua_pop(lua, 2);
 }
 
+// For LUATRACE=mode=tag. Older LuaJITs have no such function.
+void announce(lua_State* lua, bool begins, int arguments) {
+  if (luaJIT_trace_section != nullptr) luaJIT_trace_section(lua, begins ? 1 : 0, arguments);
+}
+
 // A copy of the section at the top of the stack.
 void copy_section(lua_State* lua) {
   const int from = lua_gettop(lua);
@@ -92,7 +97,9 @@ void copy_section(lua_State* lua) {
 }  // namespace
 
 int section_start(lua_State* lua) {
+  const int arguments = lua_gettop(lua);
   push_section(lua);
+  announce(lua, true, arguments);
   const int section = lua_gettop(lua) - 1;
   if (lua_isnil(lua, -1)) {
     lua_pop(lua, 1);
@@ -114,6 +121,7 @@ int section_stop(lua_State* lua) {
     return luaL_error(lua, "section_stop: section '%s' has not been started in this coroutine",
                       lua_tostring(lua, 1));
   luaJIT_trace_section_stop(lua, lua_tostring(lua, 1));
+  announce(lua, false, 1);
   const int open = lua_gettop(lua), section = open - 1;
   const double depth = get(lua, open, "depth") - 1;
   set(lua, "depth", depth);

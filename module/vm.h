@@ -21,3 +21,4 @@
 #pragma weak luaJIT_trace_stack
 #pragma weak luaJIT_trace_hook
 #pragma weak luaJIT_trace_unhook
+#pragma weak luaJIT_trace_section

@@ -17,6 +17,7 @@
 **   lj_ltstream  starts and ends streams that are flushed through a probe
 **   lj_lthook    trees of single calls, for the program
 **   lj_ltstack   frames, the current coroutine, all outputs of events
+**   lj_ltprint   stacks and calls as text
 **   lj_ltswitch  on and off
 **   lj_ltvm      the interpreter's fast path
 **   lj_ltrace    what is an event
@@ -25,6 +26,7 @@
 **   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
 **   lj_ltapi     recording from inside (luatrace.h)
+**   lj_ltenv     the environment variable LUATRACE
 **
 ** Upstream's files call the functions declared in lj_ltrace.h, through the patches. Any
 ** file may pass the address of a function to the VM: lj_ltcall_wrap, and the targets in
@@ -59,8 +61,8 @@
 #define lt_jiton(g)	0
 #endif
 
-#define LT2G(lt) \
-  (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
+#define LT2GG(lt)	((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))
+#define LT2G(lt)	(&LT2GG(lt)->g)
 
 /* An upstream whose function has more arguments defines it (quirks). */
 #ifndef lt_dispatch_update
@@ -162,6 +164,7 @@ LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 #endif
 
 LJ_FUNC void lj_ltstate_lock(void);
+LJ_FUNC int lj_ltstate_trylock(void);
 LJ_FUNC void lj_ltstate_unlock(void);
 LJ_FUNC void lj_ltstate_add(LTState *lt);
 LJ_FUNC void lj_ltstate_remove(LTState *lt);
@@ -212,6 +215,11 @@ LJ_FUNC void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind);
 LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 				 uint32_t ofs, int32_t line);
 #endif
+
+LJ_FUNC int lj_ltprint_open(const char *path);
+LJ_FUNC void lj_ltprint_stacks(lua_State *L);
+LJ_FUNC void lj_ltprint_tag(lua_State *L, int begins, int n);
+LJ_FUNC void lj_ltprint_call(lua_State *L, lua_Debug *call, int args);
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
 

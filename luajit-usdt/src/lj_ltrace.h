@@ -212,6 +212,7 @@ LJ_FUNC void lj_ltstack_back(lua_State *L, lua_State *VL);
 LJ_FUNC int lj_ltswitch_now(lua_State *L, const BCIns *pc);
 LJ_FUNC void lj_ltswitch_mute(global_State *g);
 LJ_FUNC void lj_ltswitch_newstate(lua_State *L);
+LJ_FUNC void lj_ltenv_newstate(lua_State *L);
 LJ_FUNC void lj_ltswitch_closestate(lua_State *L);
 LJ_FUNC void lj_ltswitch_freestate(global_State *g);
 
@@ -363,6 +364,8 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
 #define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0; \
 				(L)->lt_labels = (L)->lt_open = NULL;
+/* lj_state.c: a new VM is complete. */
+#define LT_NEWSTATE(L)	lj_ltswitch_newstate((L)); lj_ltenv_newstate((L));
 /* lj_state.c: a coroutine is about to be freed. Readers from outside that find its memory must not
 ** take it for a live one. */
 #define LT_FREETHREAD(g, L)	lj_ltcall_collect((g), (L)); (L)->lt_wait = LT_WAIT_FREED;
@@ -428,7 +431,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrace_pending(g)	0
 #define lj_ltrace_poll(L)	{}
 #define lj_ltrace_on(g)		0
-#define lj_ltswitch_newstate(L)	((void)0)
+#define LT_NEWSTATE(L)
 #define lj_ltswitch_closestate(L)	((void)0)
 #define lj_ltswitch_freestate(g)	((void)0)
 #define lj_ltfunc_freeproto(g, pt)	((void)0)

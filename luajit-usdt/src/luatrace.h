@@ -97,6 +97,9 @@ LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm
 /* A C function whose first upvalue is this light userdata has no events, nor has a Lua function
 ** whose chunk name is LUATRACE_HIDDEN. */
 LUA_API void *luaJIT_trace_hidden(void);
+/* A section begins or ends; with LUATRACE=mode=tag it is printed. L runs a C function whose first n
+** arguments are the name of the section and values to print. */
+LUA_API void luaJIT_trace_section(lua_State *L, int begins, int n);
 #define LUATRACE_HIDDEN	"=[luatrace]"
 
 #ifdef __cplusplus
