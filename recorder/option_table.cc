@@ -65,10 +65,9 @@ constexpr OptionSpec kOwnOptions[] = {
 // clang-format on
 constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
-constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
-                                 "-o FILE [options] -p PID [-p PID...]",
-                                 "--stack [--children] [--json] -p PID [-p PID...]",
-                                 "--snapshot -p PID"};
+constexpr const char* kUses[] = {
+    "-o FILE [options] [--] COMMAND [ARGUMENTS]", "-o FILE [options] -p PID [-p PID...]",
+    "--stack [--children] [--json] -p PID [-p PID...]", "--snapshot -p PID"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
      "process writes a file of its own. FILE may be - (standard output, if that is not\n"

@@ -3,7 +3,8 @@
 // when each of them began, how it ended and after which time. CallWatch: asks for a snapshot when
 // one was slow or was left by an error (--slow, --on-error).
 // Invariant: what is open is forgotten at a loss; up to kMaxOpen watched calls of a coroutine are
-// followed, the outermost ones. Only the drainer's thread touches this, except for CallWatch::hit().
+// followed, the outermost ones. Only the drainer's thread touches this, except for
+// CallWatch::hit().
 #pragma once
 
 #include <atomic>
@@ -52,7 +53,7 @@ class CallFollower : public FlightObserver {
     uint32_t number = 0;
     OpenCalls open;
     uint64_t tick = 0;
-    std::unordered_map<uint32_t, uint32_t> watched;  // rules of a function's id, as bits
+    std::unordered_map<uint32_t, uint32_t> watched;         // rules of a function's id, as bits
     std::unordered_map<uint32_t, std::vector<Call>> calls;  // by coroutine
   };
   // For the subclass: before a record is applied; after it. call_ended: between the two.

@@ -91,8 +91,8 @@ class Flight : public BlockSink {
  private:
   struct Stream {
     lt_stream_info info{};
-    OpenCalls open;          // at the start of the window
-    uint64_t tick = 0;       // of the last event that has left it; 0: none has
+    OpenCalls open;     // at the start of the window
+    uint64_t tick = 0;  // of the last event that has left it; 0: none has
     std::map<uint32_t, std::vector<std::byte>> functions;  // by id
   };
   struct Process {

@@ -34,8 +34,7 @@ void begin_at(lt_file_header& h, uint64_t tick, const lt_clock_info& now) {
 }  // namespace
 
 FlightRecorder::FlightRecorder(WriteQueue& queue, FlightSettings settings, OpenedOutput first,
-                               std::string name, OpenSnapshot open,
-                               std::function<ClockRate()> rate)
+                               std::string name, OpenSnapshot open, std::function<ClockRate()> rate)
     : queue_(queue),
       settings_(std::move(settings)),
       first_(std::move(first)),

@@ -29,8 +29,8 @@ namespace luatrace::record {
 using OpenSnapshot = std::function<OpenedOutput(uint32_t number, std::string& name)>;
 
 struct FlightSettings {
-  uint64_t bytes = 0;   // of events; 0: no flight recorder
-  uint64_t ns = 0;      // only those of the last time; 0: any
+  uint64_t bytes = 0;  // of events; 0: no flight recorder
+  uint64_t ns = 0;     // only those of the last time; 0: any
   std::vector<WatchRule> rules;
   uint64_t max_size = 0;  // of all snapshots together, 0: no limit
   int compression = 0;
@@ -94,7 +94,7 @@ class FlightRecorder {
   Request writing_{};
   std::optional<Request> kept_;
   lt_end_info end_{};
-  std::string done_;           // the message about out_, once it is written
+  std::string done_;  // the message about out_, once it is written
   std::vector<std::string> files_;
   uint64_t written_ = 0;       // bytes of complete snapshots
   uint64_t automatic_ns_ = 0;  // when the last automatic one began
