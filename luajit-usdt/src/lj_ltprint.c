@@ -67,7 +67,7 @@ static int may_write(void)
   return to.fd == 2 && (fcntl(2, F_GETFL)&(O_APPEND|O_ACCMODE)) == (O_APPEND|O_WRONLY);
 }
 
-static void put_text(Line *l, const char *format, ...)
+static void line_text(Line *l, const char *format, ...)
 {
   va_list args;
   size_t left = LINE_MAX_-l->n;
@@ -83,11 +83,11 @@ static void put_escaped(Line *l, const char *s, size_t n, size_t max)
   size_t i;
   for (i = 0; i < n && i < max; i++) {
     unsigned char c = (unsigned char)s[i];
-    if (c == '\n') put_text(l, "\\n");
-    else if (c < 32 || c >= 127 || c == '\\') put_text(l, "\\x%02x", c);
-    else put_text(l, "%c", c);
+    if (c == '\n') line_text(l, "\\n");
+    else if (c < 32 || c >= 127 || c == '\\') line_text(l, "\\x%02x", c);
+    else line_text(l, "%c", c);
   }
-  if (n > max) put_text(l, "...");
+  if (n > max) line_text(l, "...");
 }
 
 static void put_name(Line *l, const char *s)
@@ -114,16 +114,16 @@ static void put_call(Line *l, const lua_Debug *call)
   int lua = *call->what == 'L' || *call->what == 'm';
   if (lua) {
     put_name(l, call->short_src);
-    if (call->currentline > 0) put_text(l, ":%d", call->currentline);
-    else put_text(l, ":?");
+    if (call->currentline > 0) line_text(l, ":%d", call->currentline);
+    else line_text(l, ":?");
   } else {
-    put_text(l, "[C]");
+    line_text(l, "[C]");
   }
-  put_text(l, "  ");
+  line_text(l, "  ");
   if (call->name) put_name(l, call->name);
-  else if (*call->what == 'm') put_text(l, "main chunk");
-  else if (lua) put_name(l, call->short_src), put_text(l, ":%d", call->linedefined);
-  else put_text(l, "?");
+  else if (*call->what == 'm') line_text(l, "main chunk");
+  else if (lua) put_name(l, call->short_src), line_text(l, ":%d", call->linedefined);
+  else line_text(l, "?");
 }
 
 static const char not_started[] = "not started";
@@ -142,12 +142,12 @@ static const char *state_of(lua_State *L, lua_State *of)
 /* The function with which a coroutine will begin. */
 static void put_first(Line *l, GCfunc *fn)
 {
-  put_text(l, "    ");
+  line_text(l, "    ");
   if (isluafunc(fn)) {
     put_name(l, strdata(proto_chunkname(funcproto(fn)))+1);
-    put_text(l, ":%d", (int)funcproto(fn)->firstline);
+    line_text(l, ":%d", (int)funcproto(fn)->firstline);
   } else {
-    put_text(l, "[C]");
+    line_text(l, "[C]");
   }
   put_line(l);
 }
@@ -158,13 +158,13 @@ static void print_stack(lua_State *L, lua_State *of, const char *state)
   Line l;
   int level;
   l.n = 0;
-  put_text(&l, "  coroutine %p%s: %s", (void *)of, of == mainthread(G(L)) ? " (main)" : "", state);
+  line_text(&l, "  coroutine %p%s: %s", (void *)of, of == mainthread(G(L)) ? " (main)" : "", state);
   put_line(&l);
   if (state == not_started) put_first(&l, funcV(of->base));
   for (level = 0; lua_getstack(of, level, &call); level++) {
-    put_text(&l, "    ");
+    line_text(&l, "    ");
     if (level == LEVELS_MAX) {
-      put_text(&l, "...");
+      line_text(&l, "...");
       put_line(&l);
       return;
     }
@@ -182,7 +182,7 @@ void lj_ltprint_stacks(lua_State *L)
   uint32_t n = 0;
   Line l;
   l.n = 0;
-  put_text(&l, "luatrace: stacks of Lua VM %u, process %d", G2LT(g)->serial, (int)getpid());
+  line_text(&l, "luatrace: stacks of Lua VM %u, process %d", G2LT(g)->serial, (int)getpid());
   put_line(&l);
   print_stack(L, L, state_of(L, L));
   for (o = gcref(g->gc.root); o != NULL; o = gcref(o->gch.nextgc))
@@ -191,10 +191,10 @@ void lj_ltprint_stacks(lua_State *L)
       if (state && ++n < LISTED_MAX) print_stack(L, gco2th(o), state);
     }
   if (n >= LISTED_MAX) {
-    put_text(&l, "  and %u more coroutines", n-LISTED_MAX+1);
+    line_text(&l, "  and %u more coroutines", n-LISTED_MAX+1);
     put_line(&l);
   }
-  put_text(&l, "luatrace: end of the stacks");
+  line_text(&l, "luatrace: end of the stacks");
   put_line(&l);
 }
 
@@ -213,30 +213,30 @@ static int depth_of(lua_State *L)
 static void put_value(Line *l, cTValue *o)
 {
   if (tvisstr(o)) {
-    put_text(l, "\"");
+    line_text(l, "\"");
     put_escaped(l, strVdata(o), strV(o)->len, VALUE_MAX_);
-    put_text(l, "\"");
+    line_text(l, "\"");
   } else if (tvisint(o)) {
-    put_text(l, "%d", intV(o));
+    line_text(l, "%d", intV(o));
   } else if (tvisnum(o)) {
-    put_text(l, "%.14g", numV(o));
+    line_text(l, "%.14g", numV(o));
   } else if (tvisnil(o) || tvisbool(o)) {
-    put_text(l, "%s", tvisnil(o) ? "nil" : tvistrue(o) ? "true" : "false");
+    line_text(l, "%s", tvisnil(o) ? "nil" : tvistrue(o) ? "true" : "false");
   } else {
-    put_text(l, "%s", lj_obj_itypename[itypemap(o)]);
-    if (tvisgcv(o)) put_text(l, ": %p", (void *)gcV(o));
+    line_text(l, "%s", lj_obj_itypename[itypemap(o)]);
+    if (tvisgcv(o)) line_text(l, ": %p", (void *)gcV(o));
   }
 }
 
 static void put_values(Line *l, cTValue *o, cTValue *end)
 {
   cTValue *first = o;
-  put_text(l, "(");
+  line_text(l, "(");
   for (; o < end && l->n < LINE_MAX_; o++) {
-    if (o > first) put_text(l, ", ");
+    if (o > first) line_text(l, ", ");
     put_value(l, o);
   }
-  put_text(l, ")");
+  line_text(l, ")");
 }
 
 /* The Lua function on top has been entered, as a hook sees it. */
@@ -246,11 +246,11 @@ void lj_ltprint_call(lua_State *L, lua_Debug *call, int args)
   l.n = 0;
   if (!isluafunc(curr_func(L)) || !lua_getinfo(L, "nS", call) || !lj_ltctl_match(call->source))
     return;
-  put_text(&l, "%*s", 2*depth_of(L), "");
+  line_text(&l, "%*s", 2*depth_of(L), "");
   put_name(&l, call->short_src);
-  put_text(&l, ":%d  ", call->linedefined);
+  line_text(&l, ":%d  ", call->linedefined);
   if (call->name) put_name(&l, call->name);
-  else put_text(&l, *call->what == 'm' ? "main chunk" : "?");
+  else line_text(&l, *call->what == 'm' ? "main chunk" : "?");
   if (args) put_values(&l, L->base, L->top);
   put_line(&l);
 }
@@ -261,7 +261,7 @@ void lj_ltprint_tag(lua_State *L, int begins, int n)
   Line l;
   l.n = 0;
   if (n < 1 || !tvisstr(L->base)) return;
-  put_text(&l, "%*s%s ", 2*depth_of(L), "", begins ? ">" : "<");
+  line_text(&l, "%*s%s ", 2*depth_of(L), "", begins ? ">" : "<");
   put_escaped(&l, strVdata(L->base), strV(L->base)->len, NAME_MAX_);
   if (n > 1) put_values(&l, L->base+1, L->base+n);
   put_line(&l);
