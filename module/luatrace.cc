@@ -17,6 +17,7 @@
 
 #include "lua.hpp"
 #include "module/arguments.h"
+#include "module/hooks.h"
 #include "module/json_reader.h"
 #include "module/report.h"
 #include "module/sections.h"
@@ -172,6 +173,34 @@ int dump_to(lua_State* lua) {
 
 // -- Stacks --
 
+// Where stack() puts the calls of a coroutine: the table on top of the stack of `lua`.
+struct Calls {
+  lua_State* lua;
+  bool is_first;  // of a coroutine that calls stack(): that call itself
+  int count;
+};
+
+int add_call(lua_State* of, lua_Debug* call, void* to) {
+  auto& calls = *static_cast<Calls*>(to);
+  lua_State* const lua = calls.lua;
+  if (calls.is_first) return calls.is_first = false, 1;
+  if (lua_getinfo(of, "Sln", call) == 0 || std::strcmp(call->source, LUATRACE_HIDDEN) == 0)
+    return 1;
+  lua_createtable(lua, 0, 5);
+  lua_pushstring(lua, call->name);  // nil, if it has none
+  lua_setfield(lua, -2, "name");
+  lua_pushstring(lua, call->source);
+  lua_setfield(lua, -2, "source");
+  lua_pushinteger(lua, call->currentline);
+  lua_setfield(lua, -2, "line");
+  lua_pushinteger(lua, call->linedefined);
+  lua_setfield(lua, -2, "line_defined");
+  lua_pushstring(lua, call->what);
+  lua_setfield(lua, -2, "what");
+  lua_rawseti(lua, -2, ++calls.count);
+  return 1;
+}
+
 // An array of the calls of a coroutine, innermost first.
 int stack(lua_State* lua) {
   lua_State* of = lua;
@@ -180,25 +209,30 @@ int stack(lua_State* lua) {
     of = lua_tothread(lua, 1);
   }
   lua_newtable(lua);
-  lua_Debug call;
-  const int first = of == lua ? 1 : 0;  // not this function
-  for (int level = first; lua_getstack(of, level, &call) != 0; level++) {
-    if (lua_getinfo(of, "Sln", &call) == 0 || std::strcmp(call.source, LUATRACE_HIDDEN) == 0)
-      continue;
-    lua_createtable(lua, 0, 5);
-    lua_pushstring(lua, call.name);  // nil, if it has none
-    lua_setfield(lua, -2, "name");
-    lua_pushstring(lua, call.source);
-    lua_setfield(lua, -2, "source");
-    lua_pushinteger(lua, call.currentline);
-    lua_setfield(lua, -2, "line");
-    lua_pushinteger(lua, call.linedefined);
-    lua_setfield(lua, -2, "line_defined");
-    lua_pushstring(lua, call.what);
-    lua_setfield(lua, -2, "what");
-    lua_rawseti(lua, -2, static_cast<int>(lua_objlen(lua, -2)) + 1);
-  }
+  Calls calls{lua, of == lua, 0};
+  luaJIT_trace_stack(of, add_call, &calls);
   return 1;
+}
+
+// -- Labels --
+
+// label(key, value): the value is a string, a number or a boolean.
+int label(lua_State* lua) {
+  const char* const key = luaL_checkstring(lua, 1);
+  if (lua_isboolean(lua, 2)) {
+    lua_pushstring(lua, lua_toboolean(lua, 2) != 0 ? "true" : "false");
+    lua_replace(lua, 2);
+  }
+  size_t size = 0;
+  const char* const value = luaL_checklstring(lua, 2, &size);
+  const int n = result(lua, luaJIT_trace_label(lua, key, value));
+  if (n != 1 || size <= LUATRACE_LABEL_MAX) return n;
+  lua_pushfstring(lua, "the value is cut to %d bytes", LUATRACE_LABEL_MAX);
+  return 2;
+}
+
+int unlabel(lua_State* lua) {
+  return result(lua, luaJIT_trace_label(lua, luaL_checkstring(lua, 1), nullptr));
 }
 
 // -- Loading --
@@ -211,34 +245,23 @@ int rethrow(lua_State* lua) {
 // The part that must be Lua: a coroutine can yield inside. The arguments are C functions, and the
 // standard pcall.
 constexpr const char* kSection = R"(
-local start, stop, body, rethrow, pcall = ...
+local start, stop, rethrow, pcall = ...
 local function finish(name, ok, ...)
   stop(name)
   if not ok then return rethrow((...)) end
   return ...
 end
 return function(name, fn, ...)
-  local run = body(name)
-  start(name)
-  return finish(name, pcall(run, fn, ...))
+  start(name, ...)
+  return finish(name, pcall(fn, ...))
 end
 )";
 
-// A C function without events: its first upvalue says so. The second is a table with `select`.
-void push_hidden(lua_State* lua, lua_CFunction function) {
-  lua_pushlightuserdata(lua, luaJIT_trace_hidden());
-  lua_newtable(lua);
-  lua_getglobal(lua, "select");
-  lua_setfield(lua, -2, "select");
-  lua_pushcclosure(lua, function, 2);
-}
-
 void add_section(lua_State* lua) {
   if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
-  for (const lua_CFunction f : {section_start, section_stop, section_function, rethrow})
-    push_hidden(lua, f);
+  for (const lua_CFunction f : {section_start, section_stop, rethrow}) push_hidden(lua, f);
   lua_getglobal(lua, "pcall");
-  lua_call(lua, 5, 1);
+  lua_call(lua, 4, 1);
   lua_setfield(lua, -2, "section");
 }
 
@@ -253,6 +276,10 @@ constexpr luaL_Reg kFunctions[] = {{"start", start},
                                    {"dump", dump},
                                    {"dump_to", dump_to},
                                    {"stack", stack},
+                                   {"label", label},
+                                   {"unlabel", unlabel},
+                                   {"hook", hook},
+                                   {"to_json", to_json},
                                    {"section_start", section_start},
                                    {"section_stop", section_stop},
                                    {"sections", sections}};
@@ -274,7 +301,7 @@ extern "C" __attribute__((visibility("default"))) int luaopen_luatrace(lua_State
                       "luatrace needs a LuaJIT with luatrace's tracepoints; this is %s without "
                       "them (libluajit-5.1-2-usdt has them)",
                       interpreter(lua));
-  lua_createtable(lua, 0, 16);
+  lua_createtable(lua, 0, 20);
   for (const luaL_Reg& f : kFunctions) {
     push_hidden(lua, f.func);
     lua_setfield(lua, -2, f.name);

@@ -6,16 +6,14 @@
 
 #include <time.h>
 
-#include <cstring>
 #include <initializer_list>
+
+#include "module/vm.h"
 
 namespace luatrace::module {
 namespace {
 
-const char kSections = 0, kFunctions = 0;
-constexpr int kMaxFunctions = 1000;  // sections with a name of their own in reports
-constexpr const char* kBody =
-    "local body = ... return select(1, body(select(2, ...)))";  // no tail call: the section lasts
+const char kSections = 0;
 
 double seconds(clockid_t clock) {
   timespec now{};
@@ -83,6 +81,11 @@ void set_open(lua_State* lua) {
   lua_pop(lua, 2);
 }
 
+// For LUATRACE=mode=tag. Older LuaJITs have no such function.
+void announce(lua_State* lua, bool begins, int arguments) {
+  if (luaJIT_trace_section != nullptr) luaJIT_trace_section(lua, begins ? 1 : 0, arguments);
+}
+
 // A copy of the section at the top of the stack.
 void copy_section(lua_State* lua) {
   const int from = lua_gettop(lua);
@@ -94,7 +97,9 @@ void copy_section(lua_State* lua) {
 }  // namespace
 
 int section_start(lua_State* lua) {
+  const int arguments = lua_gettop(lua);
   push_section(lua);
+  announce(lua, true, arguments);
   const int section = lua_gettop(lua) - 1;
   if (lua_isnil(lua, -1)) {
     lua_pop(lua, 1);
@@ -106,6 +111,7 @@ int section_start(lua_State* lua) {
   set(lua, "depth", get(lua, -1, "depth") + 1);
   set_open(lua);
   set(lua, "calls", get(lua, section, "calls") + 1);
+  luaJIT_trace_section_start(lua, lua_tostring(lua, 1));
   return 0;
 }
 
@@ -114,6 +120,8 @@ int section_stop(lua_State* lua) {
   if (lua_isnil(lua, -1))
     return luaL_error(lua, "section_stop: section '%s' has not been started in this coroutine",
                       lua_tostring(lua, 1));
+  luaJIT_trace_section_stop(lua, lua_tostring(lua, 1));
+  announce(lua, false, 1);
   const int open = lua_gettop(lua), section = open - 1;
   const double depth = get(lua, open, "depth") - 1;
   set(lua, "depth", depth);
@@ -149,42 +157,6 @@ int sections(lua_State* lua) {
     lua_insert(lua, -2);
     lua_rawset(lua, all);
   }
-  lua_pop(lua, 1);
-  return 1;
-}
-
-// Upvalue 2: the table of `select`, which the program may change in its own globals.
-int section_function(lua_State* lua) {
-  luaL_checktype(lua, 1, LUA_TSTRING);
-  push_registered(lua, &kFunctions);
-  lua_pushvalue(lua, 1);
-  lua_rawget(lua, -2);
-  if (!lua_isnil(lua, -1)) return 1;
-  lua_pop(lua, 1);
-  lua_rawgeti(lua, -1, 1);  // their number; names are strings
-  const lua_Integer known = lua_tointeger(lua, -1);
-  lua_pop(lua, 1);
-  const bool named = known < kMaxFunctions;
-  lua_rawgeti(lua, -1, 2);  // the function of all others
-  if (!named && !lua_isnil(lua, -1)) return 1;
-  lua_pop(lua, 1);
-  lua_pushfstring(lua, "=[section] %s", named ? lua_tostring(lua, 1) : "...");
-  if (luaL_loadbuffer(lua, kBody, std::strlen(kBody), lua_tostring(lua, -1)) != 0)
-    return lua_error(lua);
-  lua_pushvalue(lua, lua_upvalueindex(2));
-  lua_setfenv(lua, -2);
-  lua_remove(lua, -2);
-  if (!named) {
-    lua_pushvalue(lua, -1);
-    lua_rawseti(lua, -3, 2);
-    return 1;
-  }
-  lua_insert(lua, -2);
-  lua_pushinteger(lua, known + 1);
-  lua_rawseti(lua, -2, 1);
-  lua_pushvalue(lua, 1);
-  lua_pushvalue(lua, -3);
-  lua_rawset(lua, -3);
   lua_pop(lua, 1);
   return 1;
 }

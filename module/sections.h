@@ -8,11 +8,10 @@
 
 namespace luatrace::module {
 
-// Functions for Lua. section_function(name) -> the function that runs a section's body: a main
-// chunk of that name, so that each section is a row of every report.
+// Functions for Lua. What begins and ends is an event, too, so that each section is a row of every
+// report.
 int section_start(lua_State* lua);
 int section_stop(lua_State* lua);
 int sections(lua_State* lua);
-int section_function(lua_State* lua);
 
 }  // namespace luatrace::module

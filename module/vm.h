@@ -15,3 +15,10 @@
 #pragma weak luaJIT_trace_report
 #pragma weak luaJIT_trace_coroutine
 #pragma weak luaJIT_trace_hidden
+#pragma weak luaJIT_trace_section_start
+#pragma weak luaJIT_trace_section_stop
+#pragma weak luaJIT_trace_label
+#pragma weak luaJIT_trace_stack
+#pragma weak luaJIT_trace_hook
+#pragma weak luaJIT_trace_unhook
+#pragma weak luaJIT_trace_section

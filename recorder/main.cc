@@ -7,9 +7,11 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "recorder/ask_snapshot.h"
 #include "recorder/options.h"
 #include "recorder/os/text.h"
 #include "recorder/session.h"
+#include "recorder/stack_command.h"
 
 // A file or pipe of ours that got the number of a closed one would be taken for standard output.
 static void open_standard_files() {
@@ -25,6 +27,8 @@ int main(int argc, char** argv) {
     Options options = parse_options(argc, argv, &done);
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
+    if (options.stack) return print_stacks(options);
+    if (options.snapshot) return ask_snapshot(options.pids);
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
     log(e.what());

@@ -8,6 +8,7 @@ namespace {
 constexpr const char* kWhere = "Output";
 constexpr const char* kWhat = "Recorded events";
 constexpr const char* kAttach = "Attaching";
+constexpr const char* kStacks = "Stacks";
 constexpr const char* kOther = "Other";
 
 // clang-format off
@@ -20,6 +21,14 @@ constexpr OptionSpec kOwnOptions[] = {
     {kWhere, "ring-size", 0, "SIZE", false, false, "memory between program and recorder, per Lua VM", nullptr},
     {kWhere, "block", 0, nullptr, false, false, "make the program wait when that memory is full, instead of dropping events",
      nullptr},
+    {kWhere, "flight", 0, "AMOUNT", false, false, "keep only the newest events, 64M of them or 30s, in memory; write them when asked",
+     "FILE gets a snapshot of them at each SIGUSR1, --snapshot, --slow and --on-error, and at the end: the first FILE, then FILE.2 and so "
+     "on, or with the number in place of %n."},
+    {kWhere, "slow", 0, "FN=TIME", false, true, "with --flight: a snapshot when a call of FN took longer",
+     "From its entry to its end, suspended time included. FN is the name of a function, CHUNK:LINE of its definition, or the chunk "
+     "of a main chunk, with * and ?."},
+    {kWhere, "on-error", 0, "FN", false, true, "with --flight: a snapshot when an error leaves FN", nullptr},
+    {kWhere, "only-slow", 0, "FN=TIME", false, true, "write only the calls of FN that took longer, each with everything below it", nullptr},
 
     {kWhat, "include", 0, "GLOB", false, true, "record only functions of matching chunks", nullptr},
     {kWhat, "exclude", 0, "GLOB", false, true, "do not record functions of matching chunks", nullptr},
@@ -35,12 +44,18 @@ constexpr OptionSpec kOwnOptions[] = {
      nullptr, nullptr, Complete::kProcess},
     {kAttach, "children", 0, nullptr, false, false, "with -p: also its descendants, including new ones",
      nullptr},
+    {kAttach, "snapshot", 0, nullptr, false, false, "with -p: ask the flight recorder of this process for a snapshot, and end",
+     nullptr},
     {kAttach, "via", 0, "WAY", false, false, "direct (through the process's memory), bpf, or auto: direct where possible", nullptr,
      "auto direct bpf"},
     {kAttach, "seccomp", 0, "WHAT", false, false, "with --via direct: check a process's seccomp filter, or ignore it",
      "check: if the filter forbids the system calls for a ring, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (uprobe links, Linux 6.6), each (perf events), or auto", nullptr, "auto multi each"},
+
+    {kStacks, "stack", 0, nullptr, false, false, "with -p: print the Lua stacks of every coroutine, and record nothing",
+     "The process is not changed. Its running threads are stopped for 60 ms or less, usually for less than one."},
+    {kStacks, "json", 0, nullptr, false, false, "with --stack: as JSON", nullptr},
 
     {kOther, "inside", 0, nullptr, false, false, "record the process that has the other end of standard input, a socket",
      "What luatrace.start() of the Lua module and luaJIT_trace_start() run; see inside.md in the documentation."},
@@ -50,8 +65,9 @@ constexpr OptionSpec kOwnOptions[] = {
 // clang-format on
 constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
-constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
-                                 "-o FILE [options] -p PID [-p PID...]"};
+constexpr const char* kUses[] = {
+    "-o FILE [options] [--] COMMAND [ARGUMENTS]", "-o FILE [options] -p PID [-p PID...]",
+    "--stack [--children] [--json] -p PID [-p PID...]", "--snapshot -p PID"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
      "process writes a file of its own. FILE may be - (standard output, if that is not\n"
@@ -59,7 +75,8 @@ constexpr const char* kNotes[] = {
     "Processes that COMMAND leaves running, such as daemons, are recorded until they end or a "
     "signal comes.\n"
     "SIGINT, SIGTERM, SIGHUP (not under nohup): the first ends the recording, a second one\n"
-    "luatrace-record. With -p the recording continues until the processes end, -d, or ^C.\n",
+    "luatrace-record. With -p the recording continues until the processes end, -d, or ^C.\n"
+    "With --flight SIGUSR1 asks for a snapshot.\n",
     ("GLOBs are matched with chunk names in LuaJIT's form, \"@path/file.lua\", with the same\n"
      "without the first character, and with the file's name alone; * matches / too.\n"),
     "PID may be PID@HOSTPID: process PID in the process namespace of HOSTPID (a container's).\n"};
@@ -67,6 +84,9 @@ constexpr Meaning kExamples[] = {
     {"-o trace.bin luajit app.lua", "a program from its start"},
     {"-o trace.bin -p 4711 -d 10", "a running process, for ten seconds"},
     {"-o trace.bin -p MASTER --children -d 10", "a server's master and all its workers"},
+    {"--stack -p 4711", "where is it hanging?"},
+    {"-o night.%n.bin --flight 64M --slow handle=50ms -p 4711",
+     "the newest events, whenever a call of handle took longer than 50 ms"},
     {"-o trace.%p.bin --max-size 1G -p 4711 -p 4712", "two processes, a file for each"},
     {"-o trace.bin --include '*/plugins/*' -- ./server",
      "only the functions of some files; -- ends the options"}};

@@ -57,6 +57,40 @@ uint32_t depth_option(const std::string& text) {
   return n;
 }
 
+constexpr uint64_t kMinFlight = 256 * 1024, kMaxFlight = uint64_t{4} << 30;
+constexpr uint64_t kFlightOfTime = 256u << 20;  // bytes, if only a time is given
+constexpr size_t kMaxRules = 32;
+
+// A size, or a duration: with a unit of time.
+void read_flight(const std::string& text, Options& o) {
+  const auto size = parse_size(text);
+  const auto ns = size ? std::nullopt : duration_ns(text, 0);
+  if (ns && *ns > 0) o.flight_ns = *ns;
+  if (o.flight_ns == 0 && !(size && *size >= kMinFlight && *size <= kMaxFlight))
+    throw UsageError("--flight: '" + text + "' is neither a size from 256K to 4G nor a duration (" +
+                     kTimeExamples + ")");
+  o.flight = o.flight_ns > 0 ? kFlightOfTime : *size;
+}
+
+// FN=TIME. A function's name may contain "=".
+std::pair<std::string, uint64_t> slow_option(const char* name, const std::string& text) {
+  const size_t at = text.rfind('=');
+  const auto ns = at == text.npos ? std::nullopt : duration_ns(text.substr(at + 1), 0);
+  if (!ns || *ns == 0 || at == 0)
+    throw UsageError(std::string(name) + ": '" + text + "' is not FN=TIME (TIME: " + kTimeExamples +
+                     ")");
+  return {text.substr(0, at), *ns};
+}
+
+void read_selection(const CommandLine& given, Options& o) {
+  if (const auto text = given.last("flight")) read_flight(*text, o);
+  for (const auto& text : given.list("slow")) o.slow.push_back(slow_option("--slow", text));
+  for (const auto& text : given.list("only-slow"))
+    o.only_slow.push_back(slow_option("--only-slow", text));
+  o.on_error = given.list("on-error");
+  o.snapshot = given.has("snapshot");
+}
+
 double seconds_option(const std::string& text) {
   constexpr double kSecond = 1e9, kMaxSeconds = 1e9;
   const double seconds = static_cast<double>(duration_ns(text, kSecond).value_or(0)) / kSecond;
@@ -77,9 +111,36 @@ bool looks_like_ours(const std::string& word) {
   return false;
 }
 
+void check_selection(const Options& o) {
+  if (o.flight == 0 && !(o.slow.empty() && (o.on_error.empty() || !o.only_slow.empty())))
+    throw UsageError("--slow and --on-error need --flight");
+  if (o.flight != 0 && !o.only_slow.empty())
+    throw UsageError("--flight and --only-slow exclude each other");
+  if (o.flight != 0 && o.output == "-")
+    throw UsageError("--flight: snapshots are files of their own; -o - is not possible");
+  if (o.slow.size() + o.only_slow.size() + o.on_error.size() > kMaxRules)
+    throw UsageError("--slow, --only-slow, --on-error: more than 32 in all");
+  if (o.flight == 0 && o.output.find("%n") != o.output.npos)
+    throw UsageError("-o: %n, the number of a snapshot, needs --flight");
+}
+
 // Options that exclude each other.
 void check(const Options& o) {
-  if (o.output.empty()) {
+  if (o.json && !o.stack) throw UsageError("--json needs --stack");
+  if (o.stack && (!o.attach() || !o.command.empty() || !o.output.empty() || o.inside))
+    throw UsageError("--stack needs -p PID, and excludes a command and -o");
+  if (o.snapshot) {
+    if (!o.attach() || !o.command.empty() || !o.output.empty() || o.flight != 0)
+      throw UsageError(
+          "--snapshot needs -p PID of a process that luatrace-record --flight records, "
+          "and excludes a command, -o and --flight");
+    for (const auto& pid : o.pids)
+      if (pid.size() > 9 || pid.find_first_not_of("0123456789") != pid.npos)
+        throw UsageError("--snapshot: -p: '" + pid + "' is not a process id");
+    return;
+  }
+  check_selection(o);
+  if (o.output.empty() && !o.stack) {
     const std::string misplaced = explain_misplaced(o.command);
     throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
   }
@@ -120,6 +181,8 @@ Options read(const CommandLine& given) {
   o.block = given.has("block");
   o.pids = given.list("pid");
   o.inside = given.has("inside");
+  o.stack = given.has("stack");
+  o.json = given.has("json");
   o.children = given.has("children");
   o.via = given.last("via").value_or(o.via);
   o.seccomp = given.last("seccomp").value_or(o.seccomp);
@@ -128,6 +191,7 @@ Options read(const CommandLine& given) {
   o.quiet = given.has("quiet");
   o.command = given.operands();
   read_sizes(given, o);
+  read_selection(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);
   check(o);

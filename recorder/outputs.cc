@@ -55,7 +55,8 @@ bool Outputs::open(pid_t pid) {
     opened_fd_ = Descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     trace_stdout_ = opened_fd_;
   } else {
-    opened_ = open_file(pid, opened_name_);
+    opened_ = open_file(pid, 1, opened_name_);
+    opened_pid_ = pid;
     opened_fd_ = Descriptor(opened_.fd);
   }
   if (opened_fd_ >= 0) return true;
@@ -64,8 +65,10 @@ bool Outputs::open(pid_t pid) {
   return false;
 }
 
-OpenedOutput Outputs::open_file(pid_t pid, std::string& name) {
-  name = expand_pid(options_.output, pid);
+OpenedOutput Outputs::open_file(pid_t pid, uint32_t number, std::string& name) {
+  const std::lock_guard lock(names_mutex_);
+  name = expand(options_.output, "%n", static_cast<int>(number));
+  if (options_.file_per_process()) name = expand_pid(name, pid);
   int& used = names_[name];
   if (used > 0) name += "." + std::to_string(used + 1);
   OpenedOutput opened = luatrace::open_output(name);
@@ -102,6 +105,10 @@ std::string Outputs::note() const {
   if (options_.compression) text += note_line("compress", std::to_string(options_.compression));
   if (options_.max_size) text += note_line("max-size", std::to_string(options_.max_size));
   if (options_.max_depth) text += note_line("max-depth", std::to_string(options_.max_depth));
+  if (options_.flight_ns) text += note_line("flight-ns", std::to_string(options_.flight_ns));
+  if (options_.flight) text += note_line("flight", std::to_string(options_.flight));
+  for (const auto& [function, ns] : options_.only_slow)
+    text += note_line("only-slow", function + "=" + std::to_string(ns) + "ns");
   if (options_.seconds > 0) text += note_line("duration", std::to_string(options_.seconds));
   return text;
 }
@@ -114,10 +121,23 @@ WriteQueue& Outputs::queue() {
   return *queue_;
 }
 
-std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& name) {
+OutputSelection Outputs::selection(pid_t pid) {
+  OutputSelection s;
+  std::vector<WatchRule> rules;
+  for (const auto& [function, ns] : options_.flight ? options_.slow : options_.only_slow)
+    rules.push_back({function, ns, false});
+  for (const auto& function : options_.on_error) rules.push_back({function, UINT64_MAX, true});
+  if (options_.flight == 0) return s.only_slow = std::move(rules), s;
+  s.flight = {options_.flight,   options_.flight_ns,   std::move(rules),
+              options_.max_size, options_.compression, options_.quiet};
+  s.open = [this, pid](uint32_t number, std::string& name) { return open_file(pid, number, name); };
+  return s;
+}
+
+std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& name, pid_t pid) {
   auto output =
       std::make_shared<Output>(queue(), std::move(opened), name, clock_, options_.max_size,
-                               options_.compression, options_.output != "-");
+                               options_.compression, options_.output != "-", selection(pid));
   output->unmatched() = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;
@@ -126,15 +146,15 @@ std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& na
 std::shared_ptr<Output> Outputs::begin() {
   if (opened_fd_ < 0) return nullptr;
   opened_.fd = opened_fd_.release();  // Also of standard output.
-  all_.push_back(make(opened_, opened_name_));
+  all_.push_back(make(opened_, opened_name_, opened_pid_));
   begun_ = all_.back().get();
   return all_.back();
 }
 
 std::shared_ptr<Output> Outputs::add(pid_t pid, std::string& why) {
   std::string name;
-  const OpenedOutput opened = open_file(pid, name);
-  if (opened.fd >= 0) return make(opened, name);
+  const OpenedOutput opened = open_file(pid, 1, name);
+  if (opened.fd >= 0) return make(opened, name, pid);
   why = name + ": cannot open for writing: " + opened.why;
   failed_ = true;
   return nullptr;

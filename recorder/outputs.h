@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,10 @@ class Outputs {
  private:
   std::string note() const;
   // open_output(), for a trace of that process; name: gets the file's name.
-  OpenedOutput open_file(pid_t pid, std::string& name);
-  std::shared_ptr<Output> make(OpenedOutput opened, const std::string& name);
+  // number: of the snapshot, from 1. From any thread.
+  OpenedOutput open_file(pid_t pid, uint32_t number, std::string& name);
+  OutputSelection selection(pid_t pid);
+  std::shared_ptr<Output> make(OpenedOutput opened, const std::string& name, pid_t pid);
 
   const Options& options_;
   std::unique_ptr<WriteQueue> queue_;
@@ -70,7 +73,9 @@ class Outputs {
   OpenedOutput opened_;   // the same, unless it is standard output
   std::string opened_name_, error_;
   const Output* begun_ = nullptr;
-  std::map<std::string, int> names_;  // with a file per process: how often each was used
+  pid_t opened_pid_ = 0;
+  std::mutex names_mutex_;            // protects the next one
+  std::map<std::string, int> names_;  // of several files: how often each was used
   int trace_stdout_ = -1;
   bool failed_ = false;
 };

@@ -81,7 +81,7 @@ void Session::make_command_backend() {
   const auto stdout_fd = [this] { return outputs_.trace_stdout() >= 0 ? STDERR_FILENO : -1; };
   auto command =
       std::make_unique<CommandBackend>(options_, processes_, CommandFile{open, stdout_fd});
-  signal_source_ = std::make_unique<Signals>();
+  signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   if (options_.via == "auto") options_.via = "direct";
   if (options_.via == "bpf")
     command->attach_by(make_bpf_backend(options_, processes_),
@@ -97,7 +97,7 @@ void Session::make_inside_backend() {
     return outputs_.queue().wait_until_written(until_ns);
   };
   backend_ = std::make_unique<InsideBackend>(options_, processes_, open, written);
-  signal_source_ = std::make_unique<Signals>();
+  signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   options_.via = "direct";
 }
 
@@ -106,7 +106,7 @@ void Session::make_backend() {
   if (options_.inside) return make_inside_backend();
   if (!options_.attach()) return make_command_backend();
   if (options_.via != "bpf") backend_ = make_direct_backend(options_, processes_);
-  signal_source_ = std::make_unique<Signals>();
+  signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   if (options_.via == "bpf") backend_ = make_bpf_backend(options_, processes_);
   if (options_.via != "auto") return;
   options_.via = switch_to_bpf() ? "bpf" : "direct";
@@ -160,6 +160,7 @@ void Session::loop() {
       if (phase_ == Phase::kRecording) attacher_.end(p);
     });
     poll_backend();
+    write_snapshots();
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
       backend_->accept();  // a new child may be waiting
@@ -202,6 +203,7 @@ void Session::reap_children() {
 
 // The terminal's signals reach the command anyway; those sent to us are passed on.
 void Session::on_signal(int number, bool from_kernel) {
+  if (number == SIGUSR1) return snapshot("SIGUSR1");
   signals_++;
   last_signal_ = number;
   if (!from_kernel && backend_ != nullptr && backend_->command() > 0)
@@ -209,6 +211,26 @@ void Session::on_signal(int number, bool from_kernel) {
   if (signals_ > 1) return;
   request_stop(LTQ_SIGNAL);
   if (phase_ == Phase::kWriting) outputs_.queue().set_deadline(monotonic_ns() + kWriteLimit);
+}
+
+// Of all files. The events that have happened by now are in it.
+void Session::snapshot(const std::string& why) {
+  if (phase_ != Phase::kRecording || outputs_.all().empty()) return;
+  processes_.drainer().post([outputs = outputs_.all(), why, drainer = &processes_.drainer()] {
+    drainer->flush_all();
+    for (const auto& o : outputs) o->snapshot(why);
+  });
+}
+
+// Begins those that a watched call asks for, and writes a part of each.
+void Session::write_snapshots() {
+  if (options_.flight == 0 || phase_ == Phase::kFinished) return;
+  for (const auto& o : outputs_.all()) {
+    const FlightRecorder& flight = *o->flight();
+    if (phase_ == Phase::kRecording && flight.wanted())
+      processes_.drainer().post([o] { o->snapshot(""); });
+    if (flight.busy()) processes_.drainer().post([o] { o->flight()->step(); });
+  }
 }
 
 void Session::request_stop(uint32_t reason) {

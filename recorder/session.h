@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "recorder/attacher.h"
 #include "recorder/backend/backend.h"
@@ -50,6 +51,8 @@ class Session {
   void reap_children();
   void on_signal(int number, bool from_kernel);
   void request_stop(uint32_t reason);
+  void snapshot(const std::string& why);
+  void write_snapshots();
   uint64_t begin_ns() const;
   bool time_is_up(uint64_t now) const;
   bool continues();

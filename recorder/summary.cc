@@ -51,10 +51,28 @@ std::string next_command(const Options& options, Outputs& outputs) {
   const std::string dir = slash == self.npos ? "" : self.substr(0, slash + 1);
   std::string line = shell_word(dir + "luatrace-analyze");
   for (const auto& o : outputs.all()) {
-    const std::string& name = o->writer().name();
+    const FlightRecorder* const flight = o->flight();
+    if (flight != nullptr && flight->files().empty()) continue;
+    const std::string& name = flight != nullptr ? flight->files().back() : o->writer().name();
     line += " " + shell_word(name.starts_with("-") ? "./" + name : name);
   }
   return line + " --flame";
+}
+
+// What --flight and --only-slow have written, instead of everything.
+void summarize_selection(const Options& options, Outputs& outputs, Output& o) {
+  std::vector<std::string> lines;
+  if (FlightRecorder* const flight = o.flight()) {
+    flight->settle();
+    if (flight->failed()) outputs.set_failed();
+    lines = flight->remarks();
+  } else if (SlowTrees* const slow = o.slow()) {
+    lines = slow->remarks();
+    const TraceWriter& w = slow->out();
+    log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) + " written");
+  }
+  for (const std::string& line : lines)
+    if (!options.quiet) log(o.writer().name() + ": " + line);
 }
 
 void summarize_output(const Options& options, Outputs& outputs, Output& o) {
@@ -65,7 +83,9 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   if (!options.quiet)
     log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
+        (o.flight() != nullptr || o.slow() != nullptr ? "in all, " : "") +
         counted(t.streams, "stream") + " of " + counted(t.processes, "process", "processes"));
+  summarize_selection(options, outputs, o);
   if (t.lost > 0) log(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)
     log(counted(t.lost_functions, "function has", "functions have") +

@@ -121,6 +121,9 @@ class FilteredProfile {
   void request(const Coroutine& current, Coroutine& co, uint64_t request) {
     if (requests) request_stream_->request(current, co, request);
   }
+  void labeled(const Coroutine& current, Coroutine& co) {
+    if (requests) request_stream_->labeled(current, co);
+  }
   void yielded(Coroutine& co, const Coroutine* resumer) {
     if (requests) request_stream_->yielded(co, resumer);
   }

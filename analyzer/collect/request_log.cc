@@ -55,6 +55,21 @@ void RequestStream::work_for(Entry& e, RequestId life) {
   }
   e.life = life;
   set_open(e, open);
+  add_labels(e, life);
+}
+
+// Which labels the coroutines of a request have had, each with its last value.
+void RequestStream::add_labels(const Entry& e, RequestId life) {
+  if (!e.labels || !ledger_.lives(life)) return;
+  auto& labels = ledger_[life].sums.labels;
+  for (const Label& l : *e.labels) {
+    const auto at = std::find_if(labels.begin(), labels.end(),
+                                 [&](const auto& known) { return known.first == l.key; });
+    if (at != labels.end())
+      at->second = l.value;
+    else if (labels.size() < kMaxLabels)
+      labels.emplace_back(l.key, l.value);
+  }
 }
 
 void RequestStream::set_open(Entry& e, bool open) {
@@ -66,7 +81,23 @@ void RequestStream::set_open(Entry& e, bool open) {
 }
 
 void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t address) {
-  if (!rules_.by_host()) return;
+  if (rules_.by_host() && !rules_.by_label()) set_address(current, co, address);
+}
+
+// A value of the label stands for the host's address.
+void RequestStream::labeled(const Coroutine& current, Coroutine& co) {
+  uint64_t address = 0;
+  if (co.labels)
+    for (const Label& l : *co.labels)
+      if (l.key == rules_.label()) address = std::hash<std::string>()(l.value) | 1;
+  Entry& e = entry(co);
+  const bool was_same = e.address == address;
+  e.labels = co.labels;
+  if (rules_.by_label() && !was_same) return set_address(current, co, address);
+  add_labels(e, owner(e).life);
+}
+
+void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_t address) {
   Entry& e = entry(co);
   const bool is_new = address != e.address || !ledger_.lives(e.life);
   e.address = address;
@@ -79,6 +110,7 @@ void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t ad
 }
 
 void RequestStream::created(const Coroutine& by, Coroutine& co) {
+  if (co.labels) entry(co).labels = co.labels;
   const Entry* creator = find(by);
   if (creator == nullptr) return;
   const Owner of = rules_.by_host() ? Owner{creator->life, creator->phase} : owner(*creator);

@@ -28,11 +28,17 @@ namespace luatrace::analyze {
 class RequestRules {
  public:
   // Requests are the host's if `by` is empty, each coroutine that the host resumes if it is
-  // {kByCoroutines}, or else the calls that it matches.
+  // {kByCoroutines}, the values of a label if it begins with kByLabel, or else the calls that it
+  // matches.
   explicit RequestRules(const std::vector<std::string>& by)
-      : by_coroutine_(by == std::vector<std::string>{kByCoroutines}), by_(by) {}
+      : by_coroutine_(by == std::vector<std::string>{kByCoroutines}), by_(by) {
+    if (by.size() == 1 && by[0].starts_with(kByLabel)) label_ = by[0].substr(kByLabel.size());
+  }
 
-  bool by_host() const { return by_.empty(); }
+  // A coroutine works for a request because it was told so: by the host, or by a label.
+  bool by_host() const { return by_.empty() || by_label(); }
+  bool by_label() const { return !label_.empty(); }
+  const std::string& label() const { return label_; }
   bool by_coroutine() const { return by_coroutine_; }
   bool by_call() const { return !by_host() && !by_coroutine(); }
   RequestRule of(FunctionId function, const CalledFunctions& called);
@@ -44,6 +50,7 @@ class RequestRules {
     bool known = false;
   };
   const bool by_coroutine_;
+  std::string label_;
   const FunctionPatterns by_;
   std::vector<KnownRule> rules_;  // By function.
 };
@@ -57,6 +64,7 @@ class RequestStream {
 
   // What the stack machine reports, see FilteredProfile.
   void request(const Coroutine& current, Coroutine& co, uint64_t address);
+  void labeled(const Coroutine& current, Coroutine& co);
   void created(const Coroutine& by, Coroutine& co);
   void attached(Coroutine& co, const Coroutine* by);
   // Returns the request that the call works for, if it is known.
@@ -94,6 +102,7 @@ class RequestStream {
     CoroutineId id;
     EntryId self;
     uint64_t address = 0;
+    std::shared_ptr<const Labels> labels;
     RequestClock since;     // When it got the address.
     bool asked = false;     // It has a new address, and no call since: its life is to be found.
     bool fresh = false;     // The host itself gave it the address: no Lua ran.
@@ -123,7 +132,9 @@ class RequestStream {
   enum class Seen { kBegins, kReported, kOpen };
 
   Owner owner(const Entry& e) const;
+  void set_address(const Coroutine& current, Coroutine& co, uint64_t address);
   void work_for(Entry& e, RequestId life);
+  void add_labels(const Entry& e, RequestId life);
   void set_open(Entry& e, bool open);
   void resolve(Entry& e);
   bool begins_anew(const Entry& e, RequestLife& life, FunctionId bottom);

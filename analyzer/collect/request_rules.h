@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "analyzer/symbols/function_name.h"
 
@@ -27,6 +28,12 @@ enum class Phase : uint8_t {
 // The value of --request-by for the coroutines that the host resumes. It is no pattern: a function
 // of this name is [@]coroutines.
 constexpr const char* kByCoroutines = "@coroutines";
+
+// The value of --request-by for coroutines with a label begins so; the label's key follows.
+constexpr std::string_view kByLabel = "label:";
+inline bool is_special(std::string_view by) {
+  return by == kByCoroutines || by.starts_with(kByLabel);
+}
 
 struct RequestRule {
   Phase phase = Phase::kNone;

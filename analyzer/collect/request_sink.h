@@ -88,6 +88,9 @@ class RequestSink final : public CalledFunctions {
   void request(const Coroutine& current, Coroutine& co, uint64_t request) {
     current_->requests->request(current, co, request);
   }
+  void labeled(const Coroutine& current, Coroutine& co) {
+    current_->requests->labeled(current, co);
+  }
   void created(Coroutine& by, Coroutine& co, uint64_t) { current_->requests->created(by, co); }
   void yielded(Coroutine& co, const Coroutine* resumer) {
     current_->requests->yielded(co, resumer);

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/machine/functions.h"
@@ -41,6 +43,7 @@ struct RequestSums {
   bool unfinished = false;    // Its end was not seen.
   std::vector<RequestWait> waits;
   std::vector<RequestPhase> phases;
+  std::vector<std::pair<std::string, std::string>> labels;  // Of its coroutines, the last values.
 
   uint64_t wall() const { return end.total - begin.total; }
   uint64_t others() const { return end.busy - begin.busy - own; }

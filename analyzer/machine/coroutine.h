@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "analyzer/machine/functions.h"
@@ -22,6 +24,13 @@ using LifeId = Id<struct CoroutineLives>;
 using RequestCoroutineId = Id<struct CoroutinesOfRequests>;
 constexpr WatchId kNoWatch{0};
 constexpr LifeId kNoLife{0};
+
+// What the program says of a coroutine (LTX_LABEL), shared by those that have inherited it.
+struct Label {
+  std::string key, value;
+};
+using Labels = std::vector<Label>;
+constexpr size_t kMaxLabels = 16;  // Others are ignored; the VM has fewer.
 
 // One open call. It has 16 bytes so that the stacks stay in the first-level cache.
 struct Frame {
@@ -52,6 +61,8 @@ struct Coroutine {
   CoroutineId id;          // kUnknownCoroutine after a gap.
   uint64_t serial = 0;     // Changes after a gap: what was known is void then.
   uint32_t top = 0;        // Index of the innermost frame = number of open calls.
+  uint32_t sections = 0;   // How many of the frames are sections, not calls, ...
+  uint32_t ended = 0;      // ... and how many of those have ended below an open call.
   uint64_t suspended = 0;  // Total suspended ticks so far.
   uint64_t since = 0;      // While not running: tick at which it was suspended.
   bool running = false;    // It is the current coroutine or one of its resumers.
@@ -70,6 +81,7 @@ struct Coroutine {
   CoroutineId resumer;
   uint64_t resumer_serial = 0;
   uint32_t resume_depth = 1;  // Number of coroutines from this one to its outermost resumer.
+  std::shared_ptr<const Labels> labels;  // Null: none.
   GrowArray<Frame> frames;
   GrowArray<FrameNotes> notes;  // Parallel to frames; only for sinks with kFrames.
   // For such sinks only:

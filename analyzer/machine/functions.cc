@@ -155,6 +155,23 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
+// A section is described as the main chunk of its name.
+VmFunctionId IdMap::section(const std::string& name) {
+  constexpr size_t kMax = kEndedSection - 4;  // The names after it are one section.
+  const bool fits = sections_.size() < kMax;
+  const auto [it, fresh] = sections_.try_emplace(fits ? name : "...");
+  if (!fresh) return it->second;
+  it->second = VmFunctionId(kFirstSection + static_cast<uint32_t>(sections_.size()));
+  FunctionInfo info;
+  info.stream = stream_;
+  info.id = it->second;
+  info.type = LT_FUNC_LUA;
+  info.chunk = "=[section] " + it->first;
+  const FunctionId index = table_.add(info, process_);
+  sparse_[it->second] = sparse_[it->second | kEndedSection] = index;
+  return it->second;
+}
+
 // Returns the slot for the index of `id`.
 FunctionId* IdMap::slot(uint64_t id) {
   if (id < dense_.size()) return &dense_[id];

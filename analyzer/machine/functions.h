@@ -99,6 +99,16 @@ inline const Function& best_known(const Function& function, const FunctionTable*
   return found ? *found : function;
 }
 
+// Ids in a stream of what is no function: sections that the program has named. Each has two, the
+// second for a section that has ended while a call in it was open (StackMachine::mark()).
+constexpr uint32_t kFirstSection = 0xff000000, kEndedSection = 0x00800000;
+inline bool is_section(VmFunctionId id) {
+  return id >= kFirstSection && id < LT_ID_NONE;
+}
+inline bool is_ended_section(VmFunctionId id) {
+  return is_section(id) && (id & kEndedSection);
+}
+
 // Maps the function ids of one stream to indices of the function table.
 class IdMap {
  public:
@@ -112,6 +122,8 @@ class IdMap {
     if (id < dense_.size() && dense_[id] != kNoFunction) return dense_[id];
     return look_up_or_add(id);
   }
+  // The id of the section with this name.
+  VmFunctionId section(const std::string& name);
   // The same without adding an entry: kNoFunction if there is none, or none in the dense table.
   FunctionId known(VmFunctionId id) const { return id < dense_.size() ? dense_[id] : kNoFunction; }
 
@@ -129,6 +141,7 @@ class IdMap {
   std::vector<FunctionId> dense_;  // kNoFunction: not defined.
   uint64_t seen_ = 0;              // Ids looked up that were not in dense_.
   std::unordered_map<uint64_t, FunctionId, RandomHash> sparse_;
+  std::unordered_map<std::string, VmFunctionId> sections_;
 };
 
 }  // namespace luatrace::analyze

@@ -63,6 +63,8 @@
 // and may have
 //   void request(Coroutine& current, Coroutine&, uint64_t request)
 //        The coroutine works for this request from now on (LTX_REQUEST).
+//   void labeled(Coroutine& current, Coroutine&)
+//        Its labels have changed, other than by its creation.
 //   void yielded(Coroutine&, const Coroutine* resumer)
 //        The coroutine is about to be suspended; the resumer runs again.
 //   void switched(const Coroutine& from, const Coroutine& to)
@@ -192,6 +194,7 @@ class StackMachine {
  private:
   static constexpr size_t kDoubledFrames = 65536;  // Longer stacks grow by a quarter.
   static constexpr uint32_t kMaxSearch = 65536;    // Frames; LuaJIT's stacks have fewer slots.
+  static constexpr uint32_t kMaxSections = 256;    // Of a coroutine; others have no frames.
 
   // Some records need as many steps as the stack is deep or resumers are nested; a hostile trace
   // could consist of them. So each word adds some steps to a budget, many more than any program
@@ -241,6 +244,8 @@ class StackMachine {
   void create(CoroutineId id);
   void collect(CoroutineId id);
   void request(CoroutineId id, uint64_t request);
+  void mark(const Record& r);
+  void label(const Record& r);
   void ring_block(CoroutineId id, ThreadId tid);
 
   Coroutine* get(CoroutineId id);
@@ -252,6 +257,10 @@ class StackMachine {
   void unlink_resumers(Coroutine& co);
   void push(Coroutine& co, uint64_t start, VmFunctionId id);
   void end_top(Coroutine& co);
+  static void forget_section(Coroutine& co, VmFunctionId id);
+  static uint32_t calls_above(const Coroutine& co, uint32_t depth);
+  static std::pair<uint32_t, uint32_t> below_calls(const Coroutine& co, uint32_t count);
+  void end_sections(Coroutine& co, bool all);
   void end_by_error(Coroutine& co, uint32_t depth);
   void drop_to(Coroutine& co, uint32_t depth);
   static bool is_assumed(const Coroutine& co, uint32_t at);

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/machine/machine.h"
 
 namespace luatrace::analyze {
 
-// Function ids are 32 bits wide; a larger value becomes the unknown function.
+// Function ids are below those of sections; a larger value becomes the unknown function.
 inline VmFunctionId function_id(uint64_t value) {
-  return value < LT_ID_NONE ? VmFunctionId(static_cast<uint32_t>(value)) : kUnknownVmFunction;
+  return value < kFirstSection ? VmFunctionId(static_cast<uint32_t>(value)) : kUnknownVmFunction;
 }
 
 // The coroutine in the lower half of a continuation word.
@@ -84,6 +85,10 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
       return collect(coroutine_id(r.words[0]));
     case LTX_REQUEST:
       return request(coroutine_id(r.words[0]), r.words[1] - 1);
+    case LTX_MARK:
+      return mark(r);
+    case LTX_LABEL:
+      return label(r);
     case LTX_SWITCH:
       note(Note::kSwitch, cur_->top, lt_lo(r.words[0]));
       return switch_to(*get(coroutine_id(r.words[0])));
@@ -140,8 +145,87 @@ void StackMachine<Sink>::end_top(Coroutine& co) {
   } else if (seen) {
     sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
   }
+  forget_section(co, f.id);
   co.top--;
 }
+
+// -- Sections: frames among those of calls, which the VM does not count --
+
+template <class Sink>
+void StackMachine<Sink>::forget_section(Coroutine& co, VmFunctionId id) {
+  co.sections -= is_section(id);
+  co.ended -= is_ended_section(id);
+}
+
+// How many of the frames above `depth` are calls.
+template <class Sink>
+uint32_t StackMachine<Sink>::calls_above(const Coroutine& co, uint32_t depth) {
+  uint32_t calls = co.top - depth;
+  if (co.sections)
+    for (uint32_t at = co.top; at > depth; at--) calls -= is_section(co.frames[at].id);
+  return calls;
+}
+
+// The frame below the `count` innermost calls, and how many of these there are.
+template <class Sink>
+std::pair<uint32_t, uint32_t> StackMachine<Sink>::below_calls(const Coroutine& co, uint32_t count) {
+  if (!co.sections) return {co.top - std::min(count, co.top), std::min(count, co.top)};
+  uint32_t at = co.top, known = 0;
+  for (; at && known < count; at--) known += !is_section(co.frames[at].id);
+  return {at, known};
+}
+
+// Ends the sections on top: all, or those that have ended before.
+template <class Sink>
+void StackMachine<Sink>::end_sections(Coroutine& co, bool all) {
+  while (all ? is_section(co.frames[co.top].id) : is_ended_section(co.frames[co.top].id)) {
+    note(Note::kReturn, co.top, ids_(co.frames[co.top].id));
+    end_top(co);
+  }
+}
+
+// A section lasts as long as the call in which it began, and one that another call ends as long as
+// that call (docs/semantics.md). One that began before the recording has no frame.
+template <class Sink>
+void StackMachine<Sink>::mark(const Record& r) {
+  if (CoroutineId id(lt_lo(r.words[0])); id != cur_->id || pending_) return;
+  Coroutine& co = *cur_;
+  const VmFunctionId id = ids_.section(text_of(r.words + 1, r.nwords - 1));
+  if (r.arg == LTM_BEGIN && co.sections < kMaxSections) {
+    co.sections++;
+    return entry(id);
+  }
+  const uint32_t at = r.arg == LTM_END && co.sections ? find_frame(co, id, co.top) : 0;
+  if (at == 0) return;
+  co.frames[at].id = VmFunctionId(id | kEndedSection);
+  co.ended++;
+  end_sections(co, false);
+}
+
+// The labels, with one of them set, or taken away by an empty value.
+inline std::shared_ptr<const Labels> with_label(const Labels* old, const LabelRecord& label) {
+  auto labels = std::make_shared<Labels>();
+  if (old)
+    for (const Label& l : *old)
+      if (l.key != label.key) labels->push_back(l);
+  if (!label.value.empty() && labels->size() < kMaxLabels)
+    labels->push_back({label.key, label.value});
+  return labels->empty() ? nullptr : labels;
+}
+
+template <class Sink>
+void StackMachine<Sink>::label(const Record& r) {
+  const LabelRecord label(r);
+  const CoroutineId id(label.coroutine);
+  if (id == kUnknownCoroutine || id == kNoCoroutine) return static_cast<void>(trust_.bad_records++);
+  if constexpr (requires(Coroutine & co) { sink_.labeled(co, co); }) {
+    Coroutine& co = *get(id);
+    co.labels = r.arg == LTL_CLEAR ? nullptr : with_label(co.labels.get(), label);
+    sink_.labeled(*cur_, co);
+  }
+}
+
+// -- Ends that were not seen --
 
 // For sinks that handle unseen ends: all calls above `depth` end here, whatever the reason.
 template <class Sink>
@@ -153,15 +237,16 @@ void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
       sink_.closed(co, now_, running, false);
     else if constexpr (requires { sink_.cut(f.node, running); })
       sink_.cut(f.node, running);
-    else
+    else if (!co.sections)
       return;
+    forget_section(co, f.id);
   }
 }
 
 // The calls above `depth` must have ended unseen.
 template <class Sink>
 void StackMachine<Sink>::drop_to(Coroutine& co, uint32_t depth) {
-  trust_.truncated += co.top - depth;
+  trust_.truncated += calls_above(co, depth);
   close_unseen(co, depth);
   co.top = depth;
 }
@@ -175,7 +260,7 @@ bool StackMachine<Sink>::is_assumed(const Coroutine& co, uint32_t at) {
 // What was known of the stack since a gap is void: its calls are part of that gap.
 template <class Sink>
 void StackMachine<Sink>::forget_calls(Coroutine& co) {
-  trust_.open_gap += co.top;
+  trust_.open_gap += co.top - co.sections;
   close_unseen(co, 0);
   co.top = 0;
 }
@@ -183,7 +268,7 @@ void StackMachine<Sink>::forget_calls(Coroutine& co) {
 // The assumption was wrong: as many calls are open, but it is unknown which.
 template <class Sink>
 void StackMachine<Sink>::forget_assumed(Coroutine& co) {
-  const uint32_t calls = co.top;
+  const uint32_t calls = co.top - co.sections;
   forget_calls(co);
   if (co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden + calls);
 }
@@ -202,6 +287,7 @@ uint32_t StackMachine<Sink>::find_frame(const Coroutine& co, VmFunctionId id, ui
 template <class Sink>
 void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   Coroutine& co = *cur_;
+  if (co.sections) end_sections(co, true);
   uint32_t at = find_frame(co, id, co.top);
   if (at < co.top && is_assumed(co, co.top)) forget_assumed(co), at = 0;
   if (at == 0) {
@@ -213,6 +299,7 @@ void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   if (at < co.top) drop_to(co, at);
   note(kind, at, ids_(id));
   end_top(co);
+  if (co.ended) end_sections(co, false);
 }
 
 template <class Sink>
@@ -243,24 +330,27 @@ void StackMachine<Sink>::set_hidden(Coroutine& co, uint32_t calls) {
 
 template <class Sink>
 void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
-  trust_.unwound += co.top - depth;
+  trust_.unwound += calls_above(co, depth);
   while (co.top > depth) {
     note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
     end_top(co);
   }
+  if (co.ended) end_sections(co, false);
 }
 
 template <class Sink>
 void StackMachine<Sink>::unwind(uint32_t count, VmFunctionId id) {
   Coroutine& co = *cur_;
-  const uint32_t known = std::min(count, co.top), more = count - known;
+  const auto [keep, known] = below_calls(co, count);
+  const uint32_t more = count - known;
   const uint32_t inferred = std::min(more, co.hidden);
   trust_.inferred += inferred;
   trust_.unbalanced += more > inferred;
-  end_by_error(co, co.top - known);
+  end_by_error(co, keep);
   if (inferred && co.hidden != LT_DEPTH_UNKNOWN) set_hidden(co, co.hidden - inferred);
-  if (co.frames[co.top].id == id) return;  // The sentinel has kNoVmFunction.
-  if (id == kUnknownVmFunction) return;    // The VM did not search that deep.
+  const auto [below, is_open] = below_calls(co, 1);  // of the innermost call
+  if (co.frames[below + is_open].id == id) return;   // The sentinel has kNoVmFunction.
+  if (id == kUnknownVmFunction) return;              // The VM did not search that deep.
   if (is_assumed(co, co.top)) return forget_assumed(co);
   const uint32_t at = id == kNoVmFunction ? 0 : find_frame(co, id, co.top);
   if (at || id == kNoVmFunction)
@@ -273,7 +363,7 @@ void StackMachine<Sink>::unwind(uint32_t count, VmFunctionId id) {
 template <class Sink>
 void StackMachine<Sink>::unwind_to(uint32_t keep, VmFunctionId id) {
   if (cur_->hidden == LT_DEPTH_UNKNOWN) return unwind_at_unknown_depth(keep, id);
-  const uint64_t depth = uint64_t{cur_->hidden} + cur_->top;
+  const uint64_t depth = uint64_t{cur_->hidden} + cur_->top - cur_->sections;
   unwind(depth > keep ? static_cast<uint32_t>(depth - keep) : 0, id);
 }
 
@@ -284,13 +374,14 @@ void StackMachine<Sink>::unwind_to(uint32_t keep, VmFunctionId id) {
 template <class Sink>
 void StackMachine<Sink>::unwind_at_unknown_depth(uint32_t keep, VmFunctionId id) {
   Coroutine& co = *cur_;
+  if (co.sections) end_sections(co, true);
   uint32_t at = co.top ? find_frame(co, id, co.top - 1) : 0;
   if (at == 0 && co.frames[co.top].id == id) at = co.top;
   if (at > keep) at = 0;
   end_by_error(co, at);
   co.assumed_until = clock(co);
   co.resumer_unknown = true;  // Its resumer is still unknown.
-  set_hidden(co, keep - at);
+  set_hidden(co, keep - (co.top - co.sections));
 }
 
 // -- Coroutines --
@@ -325,7 +416,7 @@ void StackMachine<Sink>::erase(CoroutineId id) {
 template <class Sink>
 void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
   wake(co, false);
-  counter += co.top;
+  counter += co.top - co.sections;
   close_unseen(co, 0);
   report_gone(co, how);
 }
@@ -513,7 +604,7 @@ template <class Sink>
 void StackMachine<Sink>::suspend(uint32_t status) {
   Coroutine& co = *cur_;
   if (status == LTS_ERROR) end_by_error(co, 0);
-  if (status == LTS_DONE) drop_to(co, 0);
+  if (status == LTS_DONE) end_sections(co, true), drop_to(co, 0);
   if (status > LTS_ERROR) trust_.bad_records++;
   note(Note::kSuspend, co.top, status);
   Coroutine* next = resumer_of(co);
@@ -578,6 +669,7 @@ void StackMachine<Sink>::create(CoroutineId id) {
   }
   Coroutine* co = get(id);
   co->hidden = 0;
+  co->labels = cur_->labels;
   if constexpr (Sink::kFrames) sink_.created(*cur_, *co, now_);
 }
 
@@ -594,7 +686,7 @@ void StackMachine<Sink>::collect(CoroutineId id) {
     sink_.suspended(*co, co->since, now_, false);
   else if (co->top)
     sink_.suspended(co->frames[co->top].node, now_ - co->since);
-  trust_.abandoned += co->top;
+  trust_.abandoned += co->top - co->sections;
   while (co->top) {
     if constexpr (Sink::kNotes)
       sink_.note({Note::kAbandon, id, co->top, ids_(co->frames[co->top].id)});

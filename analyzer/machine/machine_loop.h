@@ -36,7 +36,7 @@ void StackMachine<Sink>::block(const EventBlock& block) {
 // that follow single calls, what happens while no call is open.
 template <class Sink>
 const uint64_t* StackMachine<Sink>::fast(const uint64_t* p, const uint64_t* end) {
-  if (now_ > block_end_) return p;
+  if (now_ > block_end_ || cur_->ended) return p;  // A section ends with the next call that does.
   if constexpr (Sink::kFrames) {
     if (cur_->top == 0 || !sink_.begin_run(*this, block_end_)) return p;
     const uint64_t from = now_;

@@ -45,7 +45,8 @@ constexpr OptionSpec kOwnOptions[] = {
     {kViews, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
      "For programs whose host does not say for which request it works. Coroutines that are created inside the call belong to it. "
      "With @coroutines instead of FN, each coroutine that the host resumes while no Lua runs is a request, with those that it "
-     "creates, until it ends. Also for --request and --turns."},
+     "creates, until it ends. With label:KEY, each value of that label (luatrace.label) is a request. Also for --request and "
+     "--turns."},
     {kViews, "turns", 0, nullptr, false, false, "longest turns: who held the Lua VM, and which requests that delayed",
      "A turn is the time from the host's entry into Lua until nothing runs there: nothing else of that worker runs meanwhile. "
      "Two tables: the longest turns, each with its request, the function that the host called, and the requests that lived "

@@ -108,10 +108,12 @@ ViewOptions read_views(const Given& given) {
   v.normalize = given.has("normalize");
   v.style = read_style(given);
   read_rows(given, v);
-  if (v.request_by.size() > 1 &&
-      std::find(v.request_by.begin(), v.request_by.end(), kByCoroutines) != v.request_by.end())
-    throw UsageError(std::string("--request-by ") + kByCoroutines +
-                     " cannot be combined with functions: a request is one or the other");
+  if (v.request_by.size() > 1 && std::any_of(v.request_by.begin(), v.request_by.end(), is_special))
+    throw UsageError(std::string("--request-by ") +
+                     *std::find_if(v.request_by.begin(), v.request_by.end(), is_special) +
+                     " cannot be combined with other values: a request is one or the other");
+  for (const std::string& by : v.request_by)
+    if (by == kByLabel) throw UsageError("--request-by label: needs the key of a label");
   for (const auto* list : {&v.callers, &v.callees, &v.hist, &v.slow, &v.request_by})
     FunctionPatterns{*list};
   return v;

@@ -29,6 +29,12 @@ void print_unknown(std::ostream& out, const Record& r) {
   for (uint32_t i = 0; i < r.nwords; i++) out << ' ' << hex(r.words[i]);
 }
 
+void print_label(std::ostream& out, const Record& r) {
+  const LabelRecord label(r);
+  out << (r.arg == LTL_CLEAR ? "unlabeled " : "label ") << label.coroutine;
+  if (r.arg != LTL_CLEAR) out << ' ' << quote(label.key) << ' ' << quote(label.value);
+}
+
 void print_ext(std::ostream& out, const Record& r) {
   const uint64_t* w = r.words;
   for (const auto& [name, sub] : kNumberedNames)
@@ -41,6 +47,11 @@ void print_ext(std::ostream& out, const Record& r) {
     out << "stack " << w[0] << ' ' << name_of(kStackNames, r.arg) << " n=" << w[1] - 1;
   else if (r.sub == LTX_REQUEST)
     out << "request " << w[0] << ' ' << hex(w[1] - 1);
+  else if (r.sub == LTX_MARK && r.arg <= LTM_OPEN)
+    out << "section " << w[0] << ' ' << name_of(kMarkNames, r.arg) << ' '
+        << quote(text_of(w + 1, r.nwords - 1));
+  else if (r.sub == LTX_LABEL && r.arg <= LTL_CLEAR)
+    print_label(out, r);
   else if (r.sub == LTX_LOSS)
     out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
   else if (r.sub == LTX_START)

@@ -71,6 +71,13 @@ std::string json_list(const std::vector<NamedPart>& parts, const char* count, co
   return out + ']';
 }
 
+std::string json_labels(const ReportRequest& r) {
+  std::string out = "{";
+  for (const auto& [key, value] : r.labels)
+    out += (out.size() > 1 ? ", " : "") + json_string(key) + ": " + json_string(value);
+  return out + '}';
+}
+
 // "access 1.2 ms, content 3.4 ms + 50 ms": running and waiting.
 std::string phases_text(const std::vector<NamedPart>& phases) {
   std::string out;
@@ -95,7 +102,7 @@ Row request_row(const Report& report, const ReportRequest& r) {
           Cell::of_json(json_list(waits, "count", "ns", nullptr)),
           Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
           Cell::of_count(r.coroutines),
-          Cell::of_json("{}"),
+          Cell::of_json(json_labels(r)),
           Cell::of_json(r.unfinished ? "true" : "false"),
           Cell::of_json(r.begun_before ? "true" : "false"),
           Cell::of_count(r.vm),

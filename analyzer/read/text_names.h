@@ -23,6 +23,7 @@ inline constexpr std::pair<std::string_view, uint32_t> kNumberedNames[] = {{"cre
 inline constexpr std::array<std::string_view, 3> kSuspendNames = {"yield", "done", "error"};
 inline constexpr std::array<std::string_view, 4> kStackNames = {"activate", "resumed", "loss",
                                                                 "fork"};
+inline constexpr std::array<std::string_view, 3> kMarkNames = {"begin", "end", "open"};
 inline constexpr std::array<std::string_view, 4> kStopNames = {"detach", "close", "orphan", "fail"};
 inline constexpr std::array<std::string_view, 4> kFunctionNames = {"none", "lua", "c", "ff"};
 inline constexpr std::array<std::string_view, 3> kClockNames = {"none", "tsc", "monotonic"};

@@ -8,6 +8,7 @@
 #include "analyzer/read/image.h"
 #include "analyzer/read/text_line.h"
 #include "analyzer/read/text_names.h"
+#include "analyzer/read/words.h"
 #include "base/escape.h"
 #include "trace/records.h"
 
@@ -38,6 +39,8 @@ class TextReader {
   void word(uint32_t payload, uint32_t kind) { words_.push_back(lt_word(tick_, payload, kind)); }
   void plain(uint64_t value, uint32_t kind);
   void ext(uint32_t sub, uint64_t arg, std::initializer_list<uint64_t> more);
+  void ext_texts(const TextLine& line, uint32_t sub, uint64_t arg, uint64_t first,
+                 std::initializer_list<std::string_view> texts);
 
   TraceImage& image();
   void gather(uint16_t type, uint32_t owner);
@@ -249,6 +252,16 @@ void TextReader::ext(uint32_t sub, uint64_t arg, std::initializer_list<uint64_t>
   words_.insert(words_.end(), more);
 }
 
+void TextReader::ext_texts(const TextLine& line, uint32_t sub, uint64_t arg, uint64_t first,
+                           std::initializer_list<std::string_view> texts) {
+  std::vector<uint64_t> all{first};
+  for (const std::string_view text : texts)
+    for (const uint64_t w : words_of(text)) all.push_back(w);
+  if (all.size() > 15) line.fail("a name is too long");
+  word(lt_ext(sub, all.size(), arg & 0x7ff), LT_EXT);
+  words_.insert(words_.end(), all.begin(), all.end());
+}
+
 // TICK STREAM EVENT ...
 void TextReader::event(const TextLine& line) {
   tick_ = line.word_number(0);
@@ -295,6 +308,14 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "stack")
     return ext(LTX_STACK, line.choice(kStackNames, line.word(4)), {value, line.number("n") + 1});
   if (what == "request") return ext(LTX_REQUEST, 0, {value, line.word_number(4) + 1});
+  if (what == "section")
+    return ext_texts(line, LTX_MARK, line.choice(kMarkNames, line.word(4)), value, {line.word(5)});
+  if (what == "unlabeled") return ext(LTX_LABEL, LTL_CLEAR, {value});
+  if (what == "label") {
+    const std::string& key = line.word(4);
+    return ext_texts(line, LTX_LABEL, LTL_SET, lt_pack(value, lt_text_words(key.size())),
+                     {key, line.word(5)});
+  }
   if (what == "loss")
     return ext(LTX_LOSS, line.number("kind"), {value + 1, line.number("since", tick_)});
   if (what != "ext") line.fail("unknown event: " + quote(what));

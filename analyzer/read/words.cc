@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/read/words.h"
 
+#include <algorithm>
+
 namespace luatrace::analyze {
 namespace {
 
@@ -20,6 +22,8 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_SWITCH:
     case LTX_THREAD:
     case LTX_TIME:
+    case LTX_MARK:
+    case LTX_LABEL:
       return 1;
     default:
       return 0;
@@ -38,6 +42,34 @@ bool read_ext(const uint64_t* words, size_t available, Record& out) {
 }
 
 }  // namespace
+
+// NULs become spaces: names cannot have any.
+std::string text_of(const uint64_t* words, uint32_t count) {
+  std::string text;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t size = std::min<uint64_t>(words[i] & 0xff, LT_TEXT_BYTES);
+    for (uint64_t byte = 1; byte <= size; byte++) {
+      const char c = static_cast<char>(words[i] >> (8 * byte));
+      text += c ? c : ' ';
+    }
+  }
+  return text;
+}
+
+std::vector<uint64_t> words_of(std::string_view text) {
+  std::vector<uint64_t> words(lt_text_words(text.size()));
+  for (size_t i = 0; i < text.size(); i++) {
+    const uint64_t byte = static_cast<unsigned char>(text[i]);
+    words[i / LT_TEXT_BYTES] += (byte << (8 * (i % LT_TEXT_BYTES + 1))) + 1;
+  }
+  return words;
+}
+
+LabelRecord::LabelRecord(const Record& r) : coroutine(lt_lo(r.words[0])) {
+  const uint32_t key_words = std::min(lt_hi(r.words[0]), r.nwords - 1);
+  key = text_of(r.words + 1, key_words);
+  value = text_of(r.words + 1 + key_words, r.nwords - 1 - key_words);
+}
 
 bool Record::full_clock(uint64_t& tick) const {
   if (kind != LT_EXT) return false;

@@ -7,6 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "luatrace_format.h"
 
@@ -33,6 +36,17 @@ struct Record {
 // malformed: kind 0, too few continuation words for its kind, or cut by the end of the block.
 // out.length is valid then, too.
 bool read_record(const uint64_t* words, size_t available, Record& out);
+
+// Text in continuation words (LT_TEXT_BYTES), and the words of a text.
+std::string text_of(const uint64_t* words, uint32_t count);
+std::vector<uint64_t> words_of(std::string_view text);
+
+// An LTX_LABEL record.
+struct LabelRecord {
+  explicit LabelRecord(const Record& r);
+  uint32_t coroutine;
+  std::string key, value;
+};
 
 // Returns the full time of a word with the low 40 bits `low`, within 2^39 before or after `now`.
 inline uint64_t unwrap(uint64_t now, uint64_t low) {

@@ -91,6 +91,7 @@ struct ReportRequest {
   bool unfinished = false;    // Its end was not seen.
   std::vector<Wait> waits;    // The longest first.
   std::vector<Phase> phases;  // In the order in which they began.
+  std::vector<std::pair<std::string, std::string>> labels;  // Key and value.
 };
 // What one request did, for --request.
 struct ReportRequestStep {

@@ -378,7 +378,8 @@ ReportRequest report_request(const RequestSums& from,
                     .begun_before = from.begun_before,
                     .unfinished = from.unfinished,
                     .waits = {},
-                    .phases = {}};
+                    .phases = {},
+                    .labels = from.labels};
   for (const RequestWait& w : from.waits)
     out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
   std::stable_sort(out.waits.begin(), out.waits.end(),

@@ -56,7 +56,8 @@ static struct {
   Descriptor trace;	/* The file, for reading. */
   char **args;		/* Of the last start. */
   char *file;
-} rec = { 0, 0, 0, 0, { -1, 0, 0 }, { -1, 0, 0 }, NULL, NULL };
+  char path[108];	/* lt_control.socket of the recording. */
+} rec = { 0, 0, 0, 0, { -1, 0, 0 }, { -1, 0, 0 }, NULL, NULL, "" };
 
 static char message[1024];	/* What a function returns. */
 static char messages[2048];	/* What the recorder has printed. */
@@ -287,6 +288,7 @@ static const char *take_settings(void)
     }
     p = next;
   }
+  memcpy(rec.path, luajit_usdt_control.socket, sizeof(rec.path));
   return luajit_usdt_control.socket[0] ? NULL : api_fail("luatrace-record names no socket", "");
 }
 
@@ -587,6 +589,16 @@ static int close_ring(lua_State *L)
   return 0;
 }
 
+/* Has the recorder of this recording not answered the VM's hello in time, as may happen after an
+** earlier report? Then ask it again. */
+static int asks_again(lua_State *L)
+{
+  LTControl *c = &luajit_usdt_control;
+  if (!is_ours_to_switch() || c->ring != rec.token || L2LT(L)->refused != rec.token) return 0;
+  if (!c->socket[0] && is_ours(&rec.socket)) memcpy(c->socket, rec.path, sizeof(c->socket));
+  return c->socket[0] != '\0';
+}
+
 static void reopen_ring(lua_State *L)
 {
   L2LT(L)->refused = 0;
@@ -600,7 +612,7 @@ const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd
   char **args;
   if (!api_enter()) return BUSY;
   args = copy_options(options);
-  closed = close_ring(L);
+  closed = close_ring(L) || asks_again(L);
   why = args ? api_report(args, fd) : api_fail("not enough memory", "");
   if (closed) reopen_ring(L);
   free(args);

@@ -109,10 +109,21 @@ static lua_State *create(lua_State *L, lua_State *co)
   return L;
 }
 
+/* The coroutine that runs Lua code now, or else L, which C code uses. */
+static lua_State *running(lua_State *L)
+{
+  GCobj *o = gcref(G(L)->cur_L);
+  return o && gco2th(o)->cframe ? gco2th(o) : L;
+}
+
+/* For a reader the new coroutine has what the one that made it has. */
 void lj_ltcall_create(lua_State *L, lua_State *co)
 {
-  lua_State *by = create(L, co);
+  lua_State *by;
+  lj_ltmark_inherit(running(L), co);
+  by = create(L, co);
   if (by && lt_exdata(co) != lt_exdata(by)) lj_ltstack_request(co);
+  if (by && co->lt_labels != by->lt_labels) lj_ltmark_labels(co);
 }
 
 #ifdef HAVE_LUA_EXDATA2
@@ -123,7 +134,8 @@ void lj_ltcall_request(lua_State *L)
   LTState *lt = L2LT(L);
   int fresh = L->lt_id == 0 && L->status == LUA_OK && !L->cframe &&
 	      L != mainthread(G(L)) && lt_frame_isbottom(L, L->base-1);
-  if (fresh && lt->L) create(lt->L, L);
+  lua_State *by = fresh && lt->L ? create(lt->L, L) : NULL;
+  if (by && by->lt_labels != L->lt_labels) lj_ltmark_labels(L);
   lj_ltstack_request(L);
 }
 #endif
@@ -141,8 +153,10 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
   }
+  lj_lthook_collect(lt, co);
   co->lt_id = 0;
   co->lt_wait = 0;
+  lj_ltmark_free(co);
 }
 
 /* -- Calls of C functions, and those that yield ----------------------------- */
@@ -154,6 +168,7 @@ static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
   lt_check_current(lt, L, kind == LT_ENTRY);
   if (lt_probeon(lt))
     lj_ltstack_probec(L, c->fn, c->ctype, (uint32_t)c->ofs, id, kind, c->line);
+  if (lt_hookon(lt)) lj_lthook_event(L, obj2gco(c->fn), kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -203,6 +218,7 @@ static void event_resume(LTState *lt, lua_State *co)
   int fresh = co->lt_id == 0 && co->status == LUA_OK;  /* It has no frames. */
   uint32_t id = lt_coid(lt, co);
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
+  if (lt_hookon(lt)) lj_lthook_resume(lt, lt->L, co);
   if (lt_ringon(lt)) {  /* A block that begins before it names the old coroutine. */
     lt_ring_tick(lt);
     lj_ltring_need(lt, 4);
@@ -211,7 +227,7 @@ static void event_resume(LTState *lt, lua_State *co)
   if (lt_ringon(lt)) lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RESUME);
   if (fresh) {
     co->lt_epoch = lt->epoch;
-    if (lt_exdata(co)) lj_ltstack_request(co);
+    lj_ltstack_attributes(co);
   }
   if (!lt_known(lt, co)) adopt_wait(lt, co);
   if (co->lt_epoch != lt->epoch) lj_ltstack_report(co, LTR_RESUMED, 0);
@@ -227,6 +243,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
     else
       lj_ltprobe_end(lt->L, co, co->lt_id, status);
   }
+  if (lt_hookon(lt)) lj_lthook_suspend(lt, co, status);
   lt->L = resumer;
   if (lt_ringon(lt)) {
     uint64_t now = lj_ltctl_clock(lt);

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lj_bc.h"
 #include "lj_dispatch.h"
 #include "lj_frame.h"
 #if LJ_HASJIT
@@ -115,6 +116,20 @@ extern LTControl lj_ltcontrol
   _(h3, N_JIT(N_OFS(GCtrace, startpt))) \
   _(i1, CFRAME_SIZE) _(i2, CFRAME_SIZE_JIT) _(i3, CFRAME_OFS_L) \
   _(i4, CFRAME_OFS_PC) _(i5, CFRAME_OFS_PREV)
+#define NOTEDEF4(_) \
+  _(j1, N_OFS(global_State, gc.root)) _(j2, N_OFS(lua_State, lt_wait)) \
+  _(j3, N_OFS(GCproto, k)) _(j4, N_OFS(GCproto, sizept)) \
+  _(j5, N_OFS(GCproto, uvinfo)) _(j6, N_OFS(GCproto, varinfo)) \
+  _(k1, N_JIT(N_OFS(GCtrace, nsnap))) _(k2, N_JIT(N_OFS(GCtrace, nsnapmap))) \
+  _(k3, N_JIT(N_OFS(GCtrace, snap))) _(k4, N_JIT(N_OFS(GCtrace, snapmap))) \
+  _(k5, N_JIT(N_OFS(GCtrace, ir))) _(k6, N_JIT(N_OFS(GCtrace, nk))) \
+  _(k7, N_JIT(N_OFS(GCtrace, startpc))) _(k8, N_JIT(N_OFS(GCtrace, spadjust))) \
+  _(l1, N_JIT(sizeof(SnapShot))) _(l2, N_JIT(N_OFS(SnapShot, mapofs))) \
+  _(l3, N_JIT(N_OFS(SnapShot, mcofs))) _(l4, N_JIT(N_OFS(SnapShot, nent)))
+#define NOTEDEF5(_) \
+  _(m1, BC_MOV) _(m2, BC_KNIL) _(m3, BC_UGET) _(m4, BC_USETV) _(m5, BC_FNEW) \
+  _(m6, BC_GGET) _(m7, BC_GSET) _(m8, BC_TGETS) _(m9, BC_TSETS) \
+  _(n1, BC_ITERC) _(n2, BC_FUNCF) _(n3, MM_call)
 #define N_TEXT(name, value)	"  .4byte %c[" #name "]\n"
 #define N_ARG(name, value)	[name] "i" ((int)(value)),
 #define N_PART(def, end) \
@@ -143,7 +158,9 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");
-  N_PART(NOTEDEF3, "  .4byte 0\n64:\n  .balign 4\n");
+  N_PART(NOTEDEF3, "  .4byte 0\n  .8byte lj_bc_mode-.\n");
+  N_PART(NOTEDEF4, "");
+  N_PART(NOTEDEF5, "64:\n  .balign 4\n");
 }
 
 /* -- Settings -------------------------------------------------------------- */

@@ -8,20 +8,25 @@
 **   lj_ltctl     control word, settings, descriptors, clock
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
+**   lj_ltmark    sections and labels of coroutines
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltffi     the same for C functions called by FFI
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
 **   lj_ltstream  starts and ends streams that are flushed through a probe
-**   lj_ltstack   frames, the current coroutine, both outputs of events
+**   lj_lthook    trees of single calls, for the program
+**   lj_ltstack   frames, the current coroutine, all outputs of events
+**   lj_ltprint   stacks and calls as text
 **   lj_ltswitch  on and off
 **   lj_ltvm      the interpreter's fast path
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
 **   lj_ltrec     events of compiled code
+**   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
 **   lj_ltapi     recording from inside (luatrace.h)
+**   lj_ltenv     the environment variable LUATRACE
 **
 ** Upstream's files call the functions declared in lj_ltrace.h, through the patches. Any
 ** file may pass the address of a function to the VM: lj_ltcall_wrap, and the targets in
@@ -37,10 +42,12 @@
 #include "lj_frame.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
+#include "luatrace.h"
 
 /* Are event words stored, in a ring or in private memory? */
 #define lt_ringon(lt)	((lt)->on & LTON_WORDS)
 #define lt_probeon(lt)	((lt)->on & LTON_PROBE)
+#define lt_hookon(lt)	((lt)->on & LTON_HOOK)
 /* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
 /* Do calls of C functions by FFI have events? */
@@ -54,8 +61,8 @@
 #define lt_jiton(g)	0
 #endif
 
-#define LT2G(lt) \
-  (&((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))->g)
+#define LT2GG(lt)	((GG_State *)((char *)(lt) - offsetof(GG_State, lt)))
+#define LT2G(lt)	(&LT2GG(lt)->g)
 
 /* An upstream whose function has more arguments defines it (quirks). */
 #ifndef lt_dispatch_update
@@ -102,11 +109,22 @@ LJ_FUNC int lj_ltring_space(LTState *lt);
 LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
+LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first,
+			     uint32_t n, const uint64_t *more);
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
 LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 			   const char *chunk, const char *name);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
+
+#define LT_MAXLABELS	8u	/* Of a coroutine. */
+#define LT_MAXOPEN	64u	/* Sections of a coroutine that are reported as open. */
+LJ_FUNC int lj_ltmark_label(lua_State *L, const char *key, const char *value);
+LJ_FUNC void lj_ltmark_inherit(lua_State *L, lua_State *co);
+LJ_FUNC int lj_ltmark_section(lua_State *L, const char *name, int begin);
+LJ_FUNC void lj_ltmark_labels(lua_State *L);
+LJ_FUNC void lj_ltmark_report(lua_State *L);
+LJ_FUNC void lj_ltmark_free(lua_State *L);
 
 /* Longest name that lj_ltname_find makes, in bytes, and its results. */
 #define LT_PATH_MAX	255u
@@ -146,6 +164,7 @@ LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 #endif
 
 LJ_FUNC void lj_ltstate_lock(void);
+LJ_FUNC int lj_ltstate_trylock(void);
 LJ_FUNC void lj_ltstate_unlock(void);
 LJ_FUNC void lj_ltstate_add(LTState *lt);
 LJ_FUNC void lj_ltstate_remove(LTState *lt);
@@ -163,11 +182,24 @@ LJ_FUNC int lj_ltstream_open(lua_State *L);
 LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 
+LJ_FUNC void lj_lthook_event(lua_State *L, GCobj *what, uint32_t kind);
+LJ_FUNC void lj_lthook_unwind(lua_State *L, uint32_t n);
+LJ_FUNC void lj_lthook_resume(LTState *lt, lua_State *by, lua_State *co);
+LJ_FUNC void lj_lthook_suspend(LTState *lt, lua_State *co, int status);
+LJ_FUNC void lj_lthook_collect(LTState *lt, lua_State *co);
+LJ_FUNC void lj_lthook_deliver(lua_State *L);
+LJ_FUNC int lj_lthook_wanted(LTState *lt);
+LJ_FUNC uint32_t lj_lthook_add(global_State *g, void *addr, luatrace_hook_function done,
+			       void *data);
+LJ_FUNC void lj_lthook_remove(global_State *g, uint32_t number);
+LJ_FUNC void lj_lthook_free(LTState *lt);
+
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_request(lua_State *L);
+LJ_FUNC void lj_ltstack_attributes(lua_State *L);
 LJ_FUNC void lj_ltstack_report(lua_State *L, int reason, int skiptop);
 LJ_FUNC void lj_ltstack_change(lua_State *L, int skiptop);
 LJ_FUNC void lj_ltstack_probec(lua_State *L, GCfunc *fn, uint32_t ctype, uint32_t ofs,
@@ -183,6 +215,11 @@ LJ_FUNC void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind);
 LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 				 uint32_t ofs, int32_t line);
 #endif
+
+LJ_FUNC int lj_ltprint_open(const char *path);
+LJ_FUNC void lj_ltprint_stacks(lua_State *L);
+LJ_FUNC void lj_ltprint_tag(lua_State *L, int begins, int n);
+LJ_FUNC void lj_ltprint_call(lua_State *L, lua_Debug *call, int args);
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
 

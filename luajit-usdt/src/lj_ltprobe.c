@@ -50,6 +50,9 @@ extern unsigned short luajit_block_semaphore
 #define luajit_coroutine__yield_semaphore	luajit_semaphore
 #define luajit_coroutine__end_semaphore		luajit_semaphore
 #define luajit_coroutine__stack_semaphore	luajit_semaphore
+#define luajit_mark__begin_semaphore		luajit_semaphore
+#define luajit_mark__end_semaphore		luajit_semaphore
+#define luajit_coroutine__label_semaphore	luajit_semaphore
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 #define luajit_block__switch_semaphore		luajit_block_semaphore

@@ -105,6 +105,7 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
     lj_ltswitch_now(L, NULL);
   else if (LJ_UNLIKELY(patched_needlessly(g, op)))
     lj_ltswitch_restore(g);
+  if (lj_lthook_wanted(G2LT(g))) lj_lthook_deliver(L);
   if (wanted_by_others(g, op)) return 0;
   if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
   setcframe_pc(cframe_raw(L->cframe), oldpc);  /* For the next line hook. */
@@ -220,7 +221,7 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   i = G2LT(g)->coop;
   if (i) disp[i] = disp[i+1] = CALLHOOK;
 #if LJ_LTVMFAST
-  if (plain && !(G2LT(g)->on & LTON_PROBE) && G2LT(g)->clock == LT_CLOCK_TSC)
+  if (plain && !(G2LT(g)->on & LTON_SINGLE) && G2LT(g)->clock == LT_CLOCK_TSC)
     dispatch_fast(g, disp);
 #else
   UNUSED(plain);
@@ -317,6 +318,7 @@ void lj_ltrace_unwind(lua_State *L, TValue *newbase)
   lt_check_current(lt, L, 0);
   n = count_calls(L, L->base-1, newbase-1);
   lj_ltstack_dropcalls(lt, L, lt_stackofs(L, newbase)+1);
+  if (lt_hookon(lt)) lj_lthook_unwind(L, n);
   if (!n && !lt->lostframes) return;
   if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)lt_stackofs(L, newbase));
   if (!lt_ringon(lt)) return;

@@ -43,6 +43,8 @@ LUA_API LTControl luajit_usdt_control;
 #define LTON_PROBE	0x02	/* A probe for each event. */
 #define LTON_BLOCK	0x04	/* Event words into private memory, a probe for each block;
 				** never together with LTON_RING. */
+#define LTON_HOOK	0x08	/* Functions that the program has hooked (lj_lthook.c). */
+#define LTON_SINGLE	(LTON_PROBE|LTON_HOOK)  /* Each event is a call of a C function. */
 #define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
 /* Why traces must be left (LTState.stop). */
@@ -70,6 +72,8 @@ typedef struct LTResume {
   uint32_t run;		/* LTState.run when it was reported. */
   uint32_t ncall;	/* LTState.ncall at that time. */
 } LTResume;
+
+typedef struct LTHooks LTHooks;
 
 /* Kept about a live function: every C function, and each prototype that has a name or
 ** no lines. */
@@ -177,6 +181,7 @@ typedef struct LTState {
   uint64_t deadline;	/* Clock at which lj_ltring_tick is due. */
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
+  LTHooks *hooks;	/* NULL: there never was one. */
   struct LTState *next, *prev;  /* All VMs of the process. */
 } LTState;
 
@@ -207,6 +212,7 @@ LJ_FUNC void lj_ltstack_back(lua_State *L, lua_State *VL);
 LJ_FUNC int lj_ltswitch_now(lua_State *L, const BCIns *pc);
 LJ_FUNC void lj_ltswitch_mute(global_State *g);
 LJ_FUNC void lj_ltswitch_newstate(lua_State *L);
+LJ_FUNC void lj_ltenv_newstate(lua_State *L);
 LJ_FUNC void lj_ltswitch_closestate(lua_State *L);
 LJ_FUNC void lj_ltswitch_freestate(global_State *g);
 
@@ -331,6 +337,10 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
   _(end, coroutine__end, 4, (void *L, void *co, uint32_t id, int status), L, co, id, status) \
   _(stack, coroutine__stack, 5, (void *L, uint32_t id, uint32_t n, int reason, void *g), \
     L, id, n, reason, g) \
+  _(markbegin, mark__begin, 3, (const char *name, void *L, uint32_t id), name, L, id) \
+  _(markend, mark__end, 3, (const char *name, void *L, uint32_t id), name, L, id) \
+  _(label, coroutine__label, 4, (const char *key, const char *value, void *L, uint32_t id), \
+    key, value, L, id) \
   _(open, state__open, 2, (void *g, void *L), g, L) \
   _(close, state__close, 2, (void *g, void *L), g, L) \
   _(block, block, 7, (const void *p, uint32_t size, void *g, int kind, uint64_t number, \
@@ -352,7 +362,13 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
-#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0;
+#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0; \
+				(L)->lt_labels = (L)->lt_open = NULL;
+/* lj_state.c: a new VM is complete. */
+#define LT_NEWSTATE(L)	lj_ltswitch_newstate((L)); lj_ltenv_newstate((L));
+/* lj_state.c: a coroutine is about to be freed. Readers from outside that find its memory must not
+** take it for a live one. */
+#define LT_FREETHREAD(g, L)	lj_ltcall_collect((g), (L)); (L)->lt_wait = LT_WAIT_FREED;
 /* lib_base.c: opcodes of the two assembler functions that resume coroutines. */
 #define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
 /* lj_api.c, lua_resume(): with events around it. */
@@ -415,7 +431,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrace_pending(g)	0
 #define lj_ltrace_poll(L)	{}
 #define lj_ltrace_on(g)		0
-#define lj_ltswitch_newstate(L)	((void)0)
+#define LT_NEWSTATE(L)
 #define lj_ltswitch_closestate(L)	((void)0)
 #define lj_ltswitch_freestate(g)	((void)0)
 #define lj_ltfunc_freeproto(g, pt)	((void)0)
@@ -438,6 +454,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrec_pend(J)	((void)0)
 #define LT_NEWPROTO(pt)
 #define LT_NEWTHREAD(L)
+#define LT_FREETHREAD(g, L)
 #define LT_LIBCORO(L, init)
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
 #define LT_REQUEST(L)

@@ -43,7 +43,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 		     int32_t ofs, int32_t line)
 {
   LTState *lt = J2LT(J);
-  if (!(lt->on & LTON_PROBE) && id < LT_PAYLOAD_BIG) {
+  if (!(lt->on & LTON_SINGLE) && id < LT_PAYLOAD_BIG) {
     lj_ir_call(J, IRCALL_lj_ltrec_jitword,
 	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));
   } else {

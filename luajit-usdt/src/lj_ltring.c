@@ -338,6 +338,17 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
 }
 
+/* Store an LT_EXT record with 1+n (1..15) continuation words, none of them 0. */
+void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first, uint32_t n,
+		     const uint64_t *more)
+{
+  uint64_t *w = reserve(lt, n+2, lj_ltctl_clock(lt));
+  uint64_t now = lj_ltctl_clock(lt);
+  w[1] = first;
+  if (n) memcpy(w+2, more, n*sizeof(*w));
+  commit(lt, w, n+2, lt_word(now, lt_ext(sub, n+1, arg), LT_EXT));
+}
+
 /* Store an event whose payload does not fit into one word. */
 void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
 {

@@ -1,5 +1,5 @@
 /*
-** Tracing of calls: frames, the current coroutine, and the two outputs.
+** Tracing of calls: frames, the current coroutine, and the outputs.
 ** SPDX-License-Identifier: MIT
 **
 ** Invariant: frames on a Lua stack are counted by the same rule everywhere
@@ -116,6 +116,14 @@ void lj_ltstack_request(lua_State *L)
     lj_ltring_ext(lt, LTX_REQUEST, 0, 2, lt_coid(lt, L), request ? request : 1);
 }
 
+/* What L has of the host's and the program's own, if it has any: a reader that does not know L does
+** not know it. */
+void lj_ltstack_attributes(lua_State *L)
+{
+  if (lt_exdata(L)) lj_ltstack_request(L);
+  if (L->lt_labels || L->lt_open) lj_ltmark_report(L);
+}
+
 /* Report the stack of L, which becomes the current coroutine. */
 void lj_ltstack_report(lua_State *L, int reason, int skiptop)
 {
@@ -149,7 +157,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
     if (words) lt_ring_store(lt, lj_ltctl_clock(lt), v[i].id, LT_FRAME);
   }
   free(v);
-  if (lt_exdata(L)) lj_ltstack_request(L);
+  if (words) lj_ltstack_attributes(L);
   lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");
 }
 
@@ -266,6 +274,7 @@ void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind)
     uint32_t ofs = (uint32_t)lt_stackofs(L, lt_frame_lower(frame)+1);
     probe_lua(L, pt, ofs, id, kind, lj_ltstack_callline(L, frame));
   }
+  if (lt_hookon(lt)) lj_lthook_event(L, obj2gco(pt), kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 
@@ -287,6 +296,7 @@ void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind, uint32_t ofs,
     id = callid(L, fn, ctype);
     if (lt_probeon(lt)) lj_ltstack_probec(L, fn, ctype, ofs, id, kind, ctype ? -1 : line);
   }
+  if (lt_hookon(lt)) lj_lthook_event(L, what, kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 #endif

@@ -36,6 +36,12 @@ void lj_ltstate_lock(void)
   while (__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE)) usleep(10);
 }
 
+/* For signal handlers. Returns 0 if somebody has it. */
+int lj_ltstate_trylock(void)
+{
+  return !__atomic_test_and_set(&lt_lock, __ATOMIC_ACQUIRE);
+}
+
 void lj_ltstate_unlock(void)
 {
   __atomic_clear(&lt_lock, __ATOMIC_RELEASE);

@@ -26,6 +26,10 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
+/* The part of the control word that asks for stacks. */
+#define STACKS_SHIFT	48
+#define STACKS_MASK	(~(uint64_t)0 << STACKS_SHIFT)
+
 /* -- Switching ------------------------------------------------------------ */
 
 /* The outputs (LTON_*) that the control word requests from this VM. */
@@ -33,6 +37,7 @@ static uint32_t wanted(LTState *lt)
 {
   uint32_t on = 0, ring = luajit_usdt_control.ring;
   if (luajit_usdt_control.semaphore) on |= LTON_PROBE;
+  if (lj_lthook_wanted(lt)) on |= LTON_HOOK;
   if (!ring) lt->refused = 0;
   if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF))
     on |= LTON_RING;
@@ -103,7 +108,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     lt->stop = 0;
   }
   if ((was & ~on & LTON_BLOCK)) lj_ltstream_close(lt, LTE_DETACH);
-  if ((on & ~was) == LTON_PROBE && (was & on & LTON_WORDS)) {
+  if ((on & ~was & LTON_SINGLE) && !(on & ~was & LTON_WORDS) && (was & on & LTON_WORDS)) {
     lt_newepoch(lt, 0);  /* The reader of the words knows all this. */
     if (pc == PC_NOREPORT) lt->L = NULL;
   } else if ((on & ~was)) {
@@ -208,7 +213,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   LTState *lt = G2LT(g);
   int olderr = errno;
   uint32_t poll = lt->stop & LTSTOP_POLL, report = lt->stop & LTSTOP_REPORT;
-  uint32_t was, rec, forked, more, changed;
+  uint32_t was, rec, forked, more, changed, stacks;
   uint64_t word;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
@@ -237,8 +242,10 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
     report_again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
   if (!lt->on && word && !lt->seen)
     flush_traces(L);  /* Not for us: their guards would always fail. */
+  stacks = (word ^ lt->seen) >> STACKS_SHIFT != 0;
   lt->seen = word;
   if (poll) lj_ltswitch_restore(g);
+  if (stacks) lj_ltprint_stacks(L);
   errno = olderr;
   return 1;
 }
@@ -276,6 +283,7 @@ void lj_ltswitch_newstate(lua_State *L)
   lt->fd = -1;
   lt->oldpc = LT_NOPC;
   lt->clock = LJ_LT_CLOCK;
+  lt->seen = lj_ltctl_word() & STACKS_MASK;  /* Asked for before it existed. */
   lt->epoch = 1;
   lt_coid(lt, L);
   lj_ltctl_env();
@@ -301,6 +309,8 @@ void lj_ltswitch_closestate(lua_State *L)
 void lj_ltswitch_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
+  lj_ltmark_free(mainthread(g));
+  lj_lthook_free(lt);
   lj_ltfunc_free(lt);
   free(lt->call);
   free(lt->resumer);

@@ -51,12 +51,55 @@ LUA_API const char *luaJIT_trace_messages(void);
 ** Everything that happened before this call is in it. Blocks until it is complete. */
 LUA_API const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd);
 
+/* A section of the program begins or ends in the coroutine L. Sections of one name may be nested.
+** Names are cut to 98 bytes. These work while nothing is recorded, too: a recording that begins
+** later knows the sections that are open (up to 64 of a coroutine). */
+LUA_API const char *luaJIT_trace_section_start(lua_State *L, const char *name);
+LUA_API const char *luaJIT_trace_section_stop(lua_State *L, const char *name);
+/* The coroutine L has this label from now on, and coroutines that it creates have it, too. value: NULL
+** or "" takes the label away; what is longer than LUATRACE_LABEL_MAX bytes is cut. key: 1 to 28
+** bytes. A coroutine has up to 8 labels. */
+#define LUATRACE_LABEL_MAX	70
+LUA_API const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value);
+/* Calls each(L, call, data) for each call of the coroutine L, innermost first, until that returns 0.
+** call is as lua_getstack() leaves it, for lua_getinfo(). */
+LUA_API void luaJIT_trace_stack(lua_State *L, int (*each)(lua_State *L, lua_Debug *call, void *data),
+				void *data);
+
+/* The tree of one call: the calls below it by call path, parents before their children; the first is
+** the call itself. The strings are valid until the function that gets the tree returns. */
+struct luatrace_node {
+  const char *source, *name;	/* As in lua_Debug. */
+  int line;			/* Of the definition, -1: C. */
+  int is_c;
+  unsigned int parent, calls;
+  unsigned long long full_ns, self_ns, native_ns;  /* With callees, without, in those in C. */
+};
+struct luatrace_tree {
+  unsigned int count;
+  const struct luatrace_node *node;
+  unsigned long long suspended_ns;  /* In no node: the coroutine was suspended. */
+  int error;			/* The call was left by an error. */
+  int cut;			/* There were too many nodes, levels or coroutines. */
+  unsigned int skipped;		/* Calls before this one that were not watched: too many at a time. */
+};
+typedef void (*luatrace_hook_function)(lua_State *L, const struct luatrace_tree *tree, void *data);
+/* Call `done` after each call of the function at that index, before the next instruction of Lua code.
+** It must not throw. All functions of one definition are the same. While there is a hook, nothing is
+** compiled. number: for luaJIT_trace_unhook(). */
+LUA_API const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function done,
+				      void *data, unsigned int *number);
+LUA_API void luaJIT_trace_unhook(lua_State *L, unsigned int number);
+
 /* What reports call the coroutine L: its number, and the address of its Lua VM, as in
 ** `--coroutine @ADDRESS:NUMBER`. */
 LUA_API unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm);
 /* A C function whose first upvalue is this light userdata has no events, nor has a Lua function
 ** whose chunk name is LUATRACE_HIDDEN. */
 LUA_API void *luaJIT_trace_hidden(void);
+/* A section begins or ends; with LUATRACE=mode=tag it is printed. L runs a C function whose first n
+** arguments are the name of the section and values to print. */
+LUA_API void luaJIT_trace_section(lua_State *L, int begins, int n);
 #define LUATRACE_HIDDEN	"=[luatrace]"
 
 #ifdef __cplusplus

@@ -109,14 +109,37 @@ enum {
   LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls end here. */
   LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
   LTX_TRACE = 14,	/* Compiler events. (reserved) */
-  LTX_MARK = 15,	/* User sections. (reserved) */
+  LTX_MARK = 15,	/* arg: LTM_*. Words: coroutine id; the name as text (see below),
+			** up to LT_MARK_MAX bytes. A section that the program named
+			** begins or ends in that coroutine. */
   LTX_REQUEST = 16,	/* Words: coroutine id; request + 1. That coroutine works for
 			** this request from now on: an address of the host's, 0 if for
 			** none. LTX_CREATE passes the current coroutine's on; after
 			** LTX_LOSS, and when a recording begins, it is not known until
 			** a record of the coroutine, which follows its LTX_STACK. */
+  LTX_LABEL = 17,	/* arg: LTL_*. Words: lt_pack(coroutine id, number k of words of
+			** the key); the key as text, k words; the value as text. The
+			** coroutine has this label from now on. LTX_CREATE passes all
+			** labels of the current coroutine on; they are known and not
+			** known like its request. */
   LTX__MAX = 64
 };
+
+/* Kinds of LTX_MARK. An open section has begun before the recording, or in a gap: it follows
+** the coroutine's LTX_STACK. */
+enum { LTM_BEGIN = 0, LTM_END = 1, LTM_OPEN = 2 };
+
+/* Kinds of LTX_LABEL. An empty value: the coroutine no longer has a label of this key. With CLEAR
+** there is only the first word: it has none at all; all that it has follow. */
+enum { LTL_SET = 0, LTL_CLEAR = 1 };
+
+/* Text in continuation words: up to LT_TEXT_BYTES bytes in each, the first above the lowest byte
+** of the word, which is their number; so no word is 0. Only the last word of a text has fewer. */
+#define LT_TEXT_BYTES		7u
+#define lt_text_words(n)	(((n) + LT_TEXT_BYTES-1) / LT_TEXT_BYTES)
+#define LT_MARK_MAX		(14u*LT_TEXT_BYTES)
+#define LT_LABEL_KEY_MAX	(4u*LT_TEXT_BYTES)
+#define LT_LABEL_VALUE_MAX	(10u*LT_TEXT_BYTES)
 
 #define LT_ID_NONE		0xffffffffu
 
@@ -357,6 +380,9 @@ enum {
 #define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
 #define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
 
+/* What a user sets to observe a program without changing it (lj_ltenv.c). */
+#define LT_ENV_USER		"LUATRACE"
+
 /* -- 3. Attaching from outside --------------------------------------------- */
 
 /*
@@ -385,7 +411,8 @@ struct lt_control {
 				** a new recording. */
   uint16_t block;		/* Number of tracers attached to the probe that flushes
 				** event words, a block at a time. */
-  uint16_t unused;		/* 0 */
+  uint16_t stacks;		/* Increased by LUATRACE=mode=stuck, inside the process: each
+				** Lua VM prints its stacks at its next poll. */
   /* Constant. */
   uint64_t magic;		/* LUAJIT_USDT_MAGIC */
   uint32_t version;		/* LT_CONTROL_VERSION */
@@ -453,7 +480,27 @@ struct lt_note {
   int32_t trace_mcode, trace_szmcode, trace_startpt;
   /* C stack of the VM. */
   int32_t cframe_size, cframe_size_jit, cframe_L, cframe_pc, cframe_prev, reserved;
+  /* What follows is only in notes of LT_NOTE_STACKS bytes or more, which luatrace-record --stack
+  ** needs. */
+  int64_t bc_mode;		/* Operands of the instructions (lj_bc_mode) - here */
+  /* Of a global_State, a lua_State (LT_WAIT_FREED: its memory has been freed), a jit_State. */
+  int32_t g_gcroot, L_wait;
+  /* More of a GCproto and a GCtrace. */
+  int32_t pt_k, pt_sizept, pt_uvinfo, pt_varinfo;
+  int32_t trace_nsnap, trace_nsnapmap, trace_snap, trace_snapmap, trace_ir, trace_nk;
+  int32_t trace_startpc, trace_spadjust;
+  /* Of a SnapShot. */
+  int32_t snap_size, snap_mapofs, snap_mcofs, snap_nent;
+  /* Numbers of instructions, and that of the metamethod for calls. */
+  int32_t op_mov, op_knil, op_uget, op_usetv, op_fnew, op_gget, op_gset, op_tgets, op_tsets;
+  int32_t op_iterc, op_funcf, mm_call;
 };
+
+/* Size of the notes without them. */
+#define LT_NOTE_SIZE_1		248u
+#define LT_NOTE_STACKS		((unsigned)sizeof(struct lt_note))
+/* See lt_note.L_wait. */
+#define LT_WAIT_FREED		(~(uint64_t)0)
 
 #define LTN_JIT			0x01u	/* Built with the compiler. */
 #define LTN_GC64		0x02u
@@ -476,6 +523,6 @@ LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
 LT_CHECK_SIZE(lt_control, 2256);
-LT_CHECK_SIZE(lt_note, 248);
+LT_CHECK_SIZE(lt_note, 376);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace luatrace::record {
@@ -24,7 +25,14 @@ struct Options {
   std::string via = "auto";       // auto, direct, bpf
   std::string seccomp = "check";  // check, ignore
   std::string bpf_link = "auto";  // auto, multi, each
-  bool inside = false;            // records the process at the other end of standard input
+  uint64_t flight = 0;            // bytes of the newest events to keep, 0: all are written
+  uint64_t flight_ns = 0;         // for that time only, 0: any
+  std::vector<std::pair<std::string, uint64_t>> slow, only_slow;  // function, ns
+  std::vector<std::string> on_error;                              // functions
+  bool snapshot = false;  // asks the flight recorders of the processes
+  bool inside = false;    // records the process at the other end of standard input
+  bool stack = false;     // prints stacks, records nothing
+  bool json = false;      // with stack
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

@@ -221,6 +221,7 @@ void BlockStream::finish() {
   if (finished_) return;
   finished_ = true;
   flush();
+  output_->end_stream(stream_);
   output_->totals().add(blocks_.scanner(), damaged_);
   output_->totals().lost_functions += lost_funcs_;
 }

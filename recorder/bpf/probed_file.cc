@@ -3,6 +3,7 @@
 // depend on what it claims (elf_file.h).
 #include "recorder/bpf/probed_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -124,9 +125,9 @@ void take_raw_note(const ElfNote& note, const Places& places, Notes& notes) {
     if (n && n->provider == kProvider && notes.probes.size() < kMaxProbes)
       notes.probes.push_back(*n);
   } else if (note.owner == LT_NOTE_NAME && note.type == LT_NOTE_TYPE &&
-             note.text.size() >= sizeof(lt_note)) {
+             note.text.size() >= LT_NOTE_SIZE_1) {
     notes.about.emplace();
-    std::memcpy(&*notes.about, note.text.data(), sizeof(lt_note));
+    std::memcpy(&*notes.about, note.text.data(), std::min(note.text.size(), sizeof(lt_note)));
   }
 }
 

@@ -32,7 +32,7 @@ void OutputTotals::add(const WordScanner& words, bool is_damaged) {
 }
 
 Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
-               uint64_t max_size, int compression, bool empty_it)
+               uint64_t max_size, int compression, bool empty_it, OutputSelection selection)
     : queue_(queue),
       opened_(std::move(opened)),
       clock_(clock),
@@ -40,9 +40,26 @@ Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_
       compression_(compression),
       reserved_(kEndReserve),
       start_(sample_clocks(clock)) {
-  writer_ =
-      std::make_unique<TraceWriter>(queue.file(opened_.fd, empty_it), std::move(name), header());
-  if (compression_ > 0) writer_->compress(compression_);
+  open_writer(std::move(name), empty_it, std::move(selection));
+}
+
+void Output::open_writer(std::string name, bool empty_it, OutputSelection selection) {
+  const auto rate = [this] { return rate_so_far(); };
+  if (selection.flight.bytes > 0) {
+    flight_ = std::make_unique<FlightRecorder>(queue_, std::move(selection.flight), opened_, name,
+                                               std::move(selection.open), rate);
+    writer_ = std::make_unique<TraceWriter>(flight_->sink(), std::move(name), header());
+    return;
+  }
+  auto file = std::make_unique<TraceWriter>(queue_.file(opened_.fd, empty_it), name, header());
+  if (compression_ > 0) file->compress(compression_);
+  if (!selection.only_slow.empty()) {
+    auto slow = std::make_unique<SlowTrees>(std::move(file), std::move(selection.only_slow),
+                                            max_size_, rate);
+    slow_ = slow.get();
+    file = std::make_unique<TraceWriter>(std::move(slow), std::move(name), header());
+  }
+  writer_ = std::move(file);
 }
 
 lt_file_header Output::header() const {
@@ -98,7 +115,9 @@ void Output::write_clock() {
 }
 
 bool Output::has_space(uint64_t bytes) {
-  if (!finished_ && max_size_ != 0 && writer_->bytes() + reserved_ + bytes > max_size_)
+  if (slow_ != nullptr) full_ |= slow_->full();
+  if (!flight_ && slow_ == nullptr && !finished_ && max_size_ != 0 &&
+      writer_->bytes() + reserved_ + bytes > max_size_)
     full_ = true;
   return !dead();
 }
@@ -129,6 +148,7 @@ void Output::count_missing(uint32_t stream, const Discarded& d) {
 }
 
 void Output::give_up() {
+  if (flight_) return flight_->settle();
   if (!writer_->ok()) return;  // that was reported
   for (const auto& [stream, d] : writer_->forget_unwritten()) count_missing(stream, d);
   if (writer_->ok()) return;
@@ -157,7 +177,22 @@ void Output::finish(uint32_t reason, int exit_status) {
     const ClockRate rate = rate_so_far();
     writer_->set_clock_rate(rate.mult, rate.shift);
   }
+  if (flight_) flight_->finish(reason, exit_status, header(), end_);
   writer_->close();
+}
+
+// -- A selection of the events --
+
+void Output::snapshot(const std::string& why) {
+  if (!flight_ || finished_) return;
+  writer_->flush();
+  flight_->request(why, header(), sample_clocks(clock_));
+}
+
+void Output::end_stream(uint32_t stream) {
+  if (!finished_) writer_->flush();
+  if (flight_ && !finished_) flight_->flight().end_stream(stream);
+  if (slow_ != nullptr && !finished_) slow_->end_stream(stream);
 }
 
 }  // namespace luatrace::record

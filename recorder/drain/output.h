@@ -11,6 +11,8 @@
 #include <string>
 
 #include "recorder/drain/chunk_globs.h"
+#include "recorder/drain/flight_recorder.h"
+#include "recorder/drain/slow_trees.h"
 #include "recorder/drain/write_queue.h"
 #include "recorder/os/clock.h"
 #include "trace/open_output.h"
@@ -35,14 +37,29 @@ struct OutputTotals {           // of all streams that are complete
   void add(const WordScanner& words, bool is_damaged);
 };
 
+// What of the events is written: everything, unless one of these is set.
+struct OutputSelection {
+  FlightSettings flight;
+  OpenSnapshot open;
+  std::vector<WatchRule> only_slow;
+};
+
 class Output {
  public:
   // Takes the opened file. The queue must outlive this object. max_size 0: no limit. compression:
   // level of zstd, 0: none. empty_it: a regular file is emptied first.
   Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
-         uint64_t max_size, int compression, bool empty_it);
+         uint64_t max_size, int compression, bool empty_it, OutputSelection selection = {});
 
+  // What comes from the rings; with a selection not what reaches the file.
   TraceWriter& writer() { return *writer_; }
+  // Null: everything is written.
+  FlightRecorder* flight() { return flight_.get(); }
+  SlowTrees* slow() { return slow_; }
+  // flight(): asks for a snapshot; why empty: for what it has seen.
+  void snapshot(const std::string& why);
+  // Nothing more comes from that stream.
+  void end_stream(uint32_t stream);
   uint32_t clock() const { return clock_; }
 
   // Do all streams of this output use that clock? Before the first stream the file's clock is
@@ -63,7 +80,7 @@ class Output {
   // answer is always no, and the output is dead().
   bool has_space(uint64_t bytes);
   // Can it take events now? If not they stay in the rings until the disk has caught up.
-  bool ready() const { return !queue_.full(); }
+  bool ready() const { return flight_ || !queue_.full(); }
   bool crowded() const { return queue_.crowded(); }
   // The recording has just ended: from here on writing waits for the disk, until the queue's
   // deadline.
@@ -111,7 +128,11 @@ class Output {
   lt_file_header header() const;
   void count_missing(uint32_t stream, const Discarded& d);
 
+  void open_writer(std::string name, bool empty_it, OutputSelection selection);
+
   WriteQueue& queue_;
+  std::unique_ptr<FlightRecorder> flight_;  // before writer_, which uses it
+  SlowTrees* slow_ = nullptr;               // belongs to writer_
   std::unique_ptr<TraceWriter> writer_;
   OpenedOutput opened_;  // the opened file
   uint32_t clock_;

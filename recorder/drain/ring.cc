@@ -294,6 +294,7 @@ void RingDrain::finish() {
   report_last_loss();
   if (!output_->finished()) events_.flush();
   if (!output_->finished()) output_->writer().flush();
+  output_->end_stream(stream_);
   add_totals();
   output_->remove_user();
 }

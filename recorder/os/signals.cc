@@ -51,8 +51,9 @@ void raise_event(int fd) {
 
 }  // namespace
 
-Signals::Signals() {
-  const std::vector<int> ending = ending_signals();
+Signals::Signals(bool snapshots) {
+  std::vector<int> ending = ending_signals();
+  if (snapshots) ending.push_back(SIGUSR1);
   std::vector<int> all = ending;
   all.push_back(SIGCHLD);
   take_over_signals(all);
@@ -82,11 +83,12 @@ std::vector<ReceivedSignal> Signals::take() {
 bool Signals::read_one() {
   signalfd_siginfo s;
   if (read(signal_fd_, &s, sizeof s) != sizeof s) return false;
-  count_++;
-  last_ = static_cast<int>(s.ssi_signo);
+  const int number = static_cast<int>(s.ssi_signo);
+  if (number != SIGUSR1) count_++, last_ = number;
   {
     const std::lock_guard lock(mutex_);
-    received_.push_back({last_, s.ssi_code == SI_KERNEL});
+    const bool again = number == SIGUSR1 && !received_.empty() && received_.back().number == number;
+    if (!again) received_.push_back({number, s.ssi_code == SI_KERNEL});
   }
   raise_event(event_fd_);
   return true;

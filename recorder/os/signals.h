@@ -26,9 +26,10 @@ class Signals {
  public:
   static constexpr int kLeaveMs = 500;
 
+  // snapshots: SIGUSR1, too, which does not ask for the end.
   // Blocks them and SIGCHLD in the calling thread, and in those created later; so create it before
   // any other thread. Throws std::runtime_error.
-  Signals();
+  explicit Signals(bool snapshots = false);
   ~Signals();
 
   // Becomes readable when a signal has arrived or a child has changed; take() clears it.

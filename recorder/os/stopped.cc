@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/os/stopped.h"
 
+#include <elf.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +63,16 @@ int signal_of_stop(int status) {
 bool detach_thread(pid_t tid, int signal) {
   return ptrace(PTRACE_DETACH, tid, nullptr, reinterpret_cast<void*>(long{signal})) == 0;
 }
+
+#if defined(__x86_64__)
+Registers by_role(const user_regs_struct& r) {
+  return {r.rip, r.rdx, r.rbx, r.r14};
+}
+#elif defined(__aarch64__)
+Registers by_role(const user_regs_struct& r) {
+  return {r.pc, r.regs[19], r.regs[21], r.regs[22]};
+}
+#endif
 
 }  // namespace
 
@@ -140,6 +153,22 @@ bool StoppedThreads::stop(pid_t pid, pid_t tid, std::string& why) {
   }
   why = "a thread waits for something in the kernel and cannot be stopped";
   return false;
+}
+
+bool StoppedThreads::has(pid_t tid) const {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [tid](const Thread& t) { return t.tid == tid && t.stopped; });
+}
+
+std::vector<Registers> StoppedThreads::registers() const {
+  std::vector<Registers> all;
+  for (const Thread& t : threads_) {
+    user_regs_struct r{};
+    iovec to{&r, sizeof r};
+    if (t.stopped && ptrace(PTRACE_GETREGSET, t.tid, NT_PRSTATUS, &to) == 0)
+      all.push_back(by_role(r));
+  }
+  return all;
 }
 
 // The end of our own child is left to the code that waits for it and needs its status. That of

@@ -31,6 +31,15 @@ bool stop_is_transparent(pid_t pid);
 // waitpid(2).
 bool detach_deferred(pid_t tid, int wait_status);
 
+// Of a stopped thread: what LuaJIT keeps in registers while it runs Lua, by their roles. Any other
+// code has anything there.
+struct Registers {
+  uint64_t pc = 0;        // of the machine
+  uint64_t base = 0;      // the frame of the interpreter's current function
+  uint64_t bytecode = 0;  // the next instruction
+  uint64_t vm = 0;        // x86-64: the dispatch table; arm64: the global_State
+};
+
 class StoppedThreads {
  public:
   StoppedThreads() = default;
@@ -48,6 +57,11 @@ class StoppedThreads {
   // better moment, and up to 1 s for the end of an uninterruptible call; after that the thread is
   // left alone.
   bool stop(pid_t pid, pid_t tid, std::string& why);
+
+  // Is that thread stopped by this object?
+  bool has(pid_t tid) const;
+  // Those of the stopped threads.
+  std::vector<Registers> registers() const;
 
  private:
   struct Thread {

@@ -109,12 +109,15 @@ std::string pids_text(const std::vector<int>& pids) {
   return pids.size() > kMaxNamed ? text + ", ..." : text;
 }
 
+std::string expand(std::string name, std::string_view what, int number) {
+  const std::string digits = std::to_string(number);
+  for (size_t at = 0; (at = name.find(what, at)) != name.npos; at += digits.size())
+    name.replace(at, what.size(), digits);
+  return name;
+}
+
 std::string expand_pid(const std::string& name, int pid) {
-  std::string out = name;
-  const std::string digits = std::to_string(pid);
-  for (size_t at = 0; (at = out.find("%p", at)) != out.npos; at += digits.size())
-    out.replace(at, 2, digits);
-  return out;
+  return expand(name, "%p", pid);
 }
 
 std::string errno_text(int err) {

@@ -36,6 +36,9 @@ std::string lines_of(const std::vector<std::string>& parts);
 // "1, 2, 3": the first ten numbers, and "..." if there are more.
 std::string pids_text(const std::vector<int>& pids);
 
+// Each WHAT ("%p") replaced by the number.
+std::string expand(std::string name, std::string_view what, int number);
+
 // Each %p replaced by the number.
 std::string expand_pid(const std::string& name, int pid);
 

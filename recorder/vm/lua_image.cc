@@ -110,7 +110,7 @@ bool is_writable(const Look& look, uint64_t address, size_t size) {
 }
 
 std::string check_note(const lt_note& n, const std::string& path) {
-  if (n.version != LT_NOTE_VERSION || n.size < sizeof n)
+  if (n.version != LT_NOTE_VERSION || n.size < LT_NOTE_SIZE_1)
     return "the tracepoints of " + printable(path) + " have a note of version " +
            std::to_string(n.version) + ", this recorder knows version " +
            std::to_string(LT_NOTE_VERSION);

@@ -496,5 +496,89 @@ TEST(Meaning, AGapEndsWithItsRecording) {
   EXPECT_EQ(times(a, "f3"), (Times{1, 10, 10, 10}));
 }
 
+// -- Sections --
+
+TEST(Meaning, SectionsAreCallsOfTheirNames) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 stack 1 activate n=0
+    0 entry 1
+    10 section 1 begin "db"
+    15 entry 2
+    25 return 2
+    30 section 1 end "db"
+    40 return 1
+    50 stop close)"));
+  EXPECT_EQ(times(a, "[section] db"), (Times{1, 20, 20, 10}));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 40, 40, 20}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 10, 10, 10}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+// A section is in the stack as long as that is a tree.
+TEST(Meaning, SectionsThatAreNotNestedLikeCalls) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 stack 1 activate n=0
+    0 entry 1
+    10 section 1 begin "stopped below"
+    20 entry 2
+    30 section 1 end "stopped below"
+    40 entry 3
+    45 return 3
+    50 return 2
+    60 entry 2
+    70 section 1 begin "started below"
+    80 return 2
+    90 section 1 end "started below"
+    100 section 1 begin "first"
+    110 section 1 begin "second"
+    120 section 1 end "first"
+    130 section 1 end "second"
+    140 section 1 end "never begun"
+    150 section 1 open "before"
+    160 section 2 begin "of a coroutine that does not run"
+    200 return 1
+    200 stop close)"));
+  EXPECT_EQ(times(a, "[section] stopped below"), (Times{1, 40, 40, 10}));
+  EXPECT_EQ(times(a, "[section] started below"), (Times{1, 10, 10, 10}));
+  EXPECT_EQ(times(a, "[section] first"), (Times{1, 30, 30, 10}));
+  EXPECT_EQ(times(a, "[section] second"), (Times{1, 20, 20, 20}));
+  EXPECT_EQ(times(a, "f1").self, 200u - 40 - 20 - 30);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
+TEST(Meaning, ErrorsAndCoroutinesEndSections) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    0 stack 1 activate n=0
+    0 entry 1
+    10 section 1 begin "outside"
+    20 entry 2
+    30 section 1 begin "inside"
+    40 entry 3
+    50 unwind 2 top=1
+    60 section 1 end "inside"
+    70 section 1 end "outside"
+    80 create 2
+    80 resume 2
+    80 entry 4
+    90 section 2 begin "suspended"
+    100 suspend yield
+    150 resume 2
+    160 section 2 end "suspended"
+    170 section 2 begin "at the end"
+    180 return 4
+    180 suspend done
+    200 return 1
+    200 stop close)"));
+  EXPECT_EQ(times(a, "[section] outside"), (Times{1, 60, 60, 30}));
+  EXPECT_EQ(times(a, "[section] inside"), (Times{1, 20, 20, 10}));
+  EXPECT_EQ(times(a, "[section] suspended"), (Times{1, 70, 20, 20}));
+  EXPECT_EQ(times(a, "[section] at the end"), (Times{1, 10, 10, 10}));
+  EXPECT_EQ(a.trust().unwound, 2u);
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+}
+
 }  // namespace
 }  // namespace luatrace::analyze

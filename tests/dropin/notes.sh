@@ -21,6 +21,9 @@ coroutine__resume 3
 coroutine__yield 3
 coroutine__end 4
 coroutine__stack 5
+coroutine__label 4
+mark__begin 3
+mark__end 3
 state__open 2
 state__close 2
 block 7

@@ -71,7 +71,8 @@ wrong "--sort avg needs --report or --symbols: --requests is sorted by wall" --r
 wrong "--sort avg needs --report or --symbols: --turns is sorted by wall" --turns --sort avg
 wrong "--sort delayed needs --turns" --requests --sort delayed
 for field in wall start delayed; do good --turns --sort $field; done
-wrong "--request-by @coroutines cannot be combined with functions" --request-by @coroutines --request-by handle
+wrong "--request-by @coroutines cannot be combined with other values" --request-by @coroutines --request-by handle
+wrong "--request-by label: needs the key" --request-by label:
 # Requests are shown whole.
 for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function f" "--kind c" "--thread 1" "--vm 1" "--coroutine 1"; do
   for view in --requests "--request 1" "--slow-requests 1ms" "--request-by f"; do

@@ -26,5 +26,35 @@ local _, why = pcall(trace.section, "b", function() error(thrown) end)
 check.equal("error", why, thrown)
 check.equal("calls", trace.sections("b").calls, 2)
 check.equal("row", check.row(trace.report(), "[section] b").calls, 2)
+-- What is no function's, also across yields, is a row; each start is a call.
+local function handler()
+  trace.section_start("c")
+  coroutine.yield()
+  trace.section_start("c")
+  trace.section_stop("c")
+  trace.section_stop("c")
+end
+local handling = coroutine.wrap(handler)
+handling()
+check.spin(0.02)
+handling()
+local row = check.row(trace.report(), "[section] c")
+check.equal("calls of c", row.calls, 2)
+assert(row.suspended_ns >= 15000000 and row.inclusive_ns < row.wall_ns, row.suspended_ns)
+trace.section_start("open when the recording begins")
+assert(trace.pause() and trace.resume())
 check.equal("all sections", trace.sections().a.calls, 2)
 assert(trace.stop())
+trace.section_stop("open when the recording begins")
+
+-- They are events, also of those that were open before.
+local file = check.folder .. "/sections.bin"
+trace.section_start("before")
+assert(trace.start { file = file })
+trace.section("during", function() end)
+trace.section_stop("before")
+assert(trace.stop())
+local text = check.output("luatrace-analyze --dump " .. file)
+for _, event in ipairs { 'open "before"', 'begin "during"', 'end "during"', 'end "before"' } do
+  assert(text:find("section %d+ " .. event), event)
+end

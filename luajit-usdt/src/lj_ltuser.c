@@ -1,0 +1,125 @@
+/*
+** Tracing of calls: what the program says about itself (luatrace.h).
+** SPDX-License-Identifier: MIT
+**
+** Invariant: an event of a coroutine that runs comes after the report of its stack, so that what
+** the report says of sections and labels is what was true before the event. */
+
+#define lj_ltuser_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#ifdef LUAJIT_USE_SDT
+
+#include <string.h>
+
+#include "lj_frame.h"
+#include "lj_state.h"
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+#include "luatrace.h"
+
+/* The coroutine that L stands for: finalizers run in one of the VM's own. Readers know it. */
+static lua_State *user_coroutine(lua_State *L)
+{
+  LTState *lt = L2LT(L);
+  if (lt->on && !lt_mute(G(L)) && L->cframe && obj2gco(L) == gcref(G(L)->cur_L)) {
+    lj_ltrace_poll(L);
+    if (lt->on) lt_check_current(lt, L, 0);
+  }
+  return lt->lender && lt->L == L ? lt->lender : L;
+}
+
+static const char *user_section(lua_State *L, const char *name, int begin)
+{
+  if (lj_ltmark_section(user_coroutine(L), name, begin)) return NULL;
+  return "this section has not been started in this coroutine";
+}
+
+const char *luaJIT_trace_section_start(lua_State *L, const char *name)
+{
+  return user_section(L, name, 1);
+}
+
+const char *luaJIT_trace_section_stop(lua_State *L, const char *name)
+{
+  return user_section(L, name, 0);
+}
+
+const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value)
+{
+  size_t n = strlen(key);
+  int done;
+  if (n == 0 || n > LT_LABEL_KEY_MAX) return "the key of a label must have 1 to 28 bytes";
+  done = lj_ltmark_label(user_coroutine(L), key, value);
+  if (done > 0) return NULL;
+  return done == 0 ? "a coroutine has up to 8 labels" : "not enough memory";
+}
+
+/* What its events are about, or NULL: it has none. */
+static void *hooked_address(lua_State *L, int index)
+{
+  LTState *lt = L2LT(L);
+  GCfunc *fn = (lua_pushvalue(L, index), funcV(L->top-1));
+  uint32_t on = lt->on, cfuncs = lt->cfuncs;
+  int wanted;
+  lua_pop(L, 1);
+  if (isluafunc(fn)) return funcproto(fn);
+  if (!on) {  /* As it will be then. */
+    lt->on = LTON_HOOK;
+    lt->cfuncs = luajit_usdt_control.cfuncs & LTC_CLASS;
+  }
+  wanted = lj_ltfunc_wantc(G(L), fn);
+  lt->on = on;
+  lt->cfuncs = cfuncs;
+  return wanted ? (void *)(uintptr_t)fn->c.f : NULL;
+}
+
+static void hooks_changed(lua_State *L)
+{
+  L2LT(L)->stop |= LTSTOP_LOOK;
+  lj_ltrace_poll(L);
+}
+
+const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function done, void *data,
+			      unsigned int *number)
+{
+  void *addr;
+  if (!lua_isfunction(L, index)) return "only functions can be hooked";
+  addr = hooked_address(L, index);
+  if (!addr) return "this library function has no events";
+  *number = lj_lthook_add(G(L), addr, done, data);
+  if (!*number) return "too many hooks";
+  hooks_changed(L);
+  return NULL;
+}
+
+void luaJIT_trace_unhook(lua_State *L, unsigned int number)
+{
+  lj_lthook_deliver(L);
+  lj_lthook_remove(G(L), number);
+  hooks_changed(L);
+}
+
+/* As lj_debug_frame(), which begins at the innermost call for each level. */
+void luaJIT_trace_stack(lua_State *L, int (*each)(lua_State *L, lua_Debug *call, void *data),
+			void *data)
+{
+  ptrdiff_t ofs = lt_stackofs(L, L->base-1), above = ofs;
+  int lower = 0;  /* The frame on top of this one is a vararg function's: it is the same call. */
+  while (ofs > LJ_FR2) {
+    cTValue *frame = tvref(L->stack) + ofs;
+    lua_Debug call;
+    int skip = lower || frame_gc(frame) == obj2gco(L);
+    memset(&call, 0, sizeof(call));
+    call.i_ci = (int)((above-ofs) << 16) + (int)ofs;
+    above = ofs;
+    lower = frame_isvarg(frame);
+    ofs = lt_stackofs(L, frame_prev(frame));
+    if (!skip && !each(L, &call, data)) return;
+  }
+}
+
+#endif

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# LUATRACE: a program is observed without a change to it; whatever is wrong with the variable, the
+# program runs.
+#   environment.sh record|trace|tag|stuck|wrong
+source "$(dirname "$0")/../lib.sh"
+program=$(dirname "$0")/environment.lua
+err=$scratch/err
+run() { # VALUE WORDS...: the program prints what it prints without the variable
+  local value=$1
+  shift
+  same "what the program prints" "$(LUATRACE=$value luajit "$program" "$@" 2>"$err")" end
+}
+# Addresses and the folder of the program are left out.
+lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ ]*environment.lua|environment.lua|g' "$1"; }
+case $1 in
+  record)
+    run "mode=record,out=$scratch/t.%p.bin,include=*environment.lua" calls
+    [ "$(ls "$scratch"/t.*.bin | wc -l)" = 1 ] || fail "not one file: $(ls "$scratch"; cat "$err")"
+    same "messages" "$(cat "$err")" ""
+    complete() { luatrace-analyze --strict --json "$scratch"/t.*.bin 2>/dev/null >"$scratch/json"; }
+    within 20 "the file" complete
+    same "calls of method" "$(jq '.functions[] | select(.name == "method") | .calls' "$scratch/json")" 100
+    same "chunks" "$(jq -r '[.functions[] | select(.kind == "lua") | .chunk | sub(".*/"; "")] | unique | join(" ")' "$scratch/json")" environment.lua
+    ;;
+  trace)
+    run mode=trace,args calls
+    same "lines" "$(wc -l <"$err")" 203
+    same "the first" "$(lines "$err" | head -3)" '  environment.lua:0  main chunk("calls")
+    environment.lua:5  method(table: ADDRESS, "a\n\x01")
+      environment.lua:3  add(3, 2, "a\n\x01", table: ADDRESS, nil, true)'
+    same "the coroutine's" "$(lines "$err" | tail -2)" 'environment.lua:11  ?(5)
+  environment.lua:3  add(5, 1)'
+    run "mode=trace,include=nothing*,out=$scratch/%p.txt" calls
+    same "excluded" "$(cat "$err" "$scratch"/*.txt)" ""
+    run "mode=trace,out=$scratch/file" calls
+    same "without arguments" "$(lines "$scratch/file" | sed -n 2p)" '    environment.lua:5  method'
+    same "mode of the file" "$(stat -c %a "$scratch/file")" 600
+    # A closed standard error is not another file's.
+    LUATRACE=mode=trace luajit "$program" own "$scratch/own" >"$scratch/out" 2>&-
+    same "what a file has that got the number of standard error" "$(cat "$scratch/own")" "only this"
+    ;;
+  tag)
+    run mode=tag sections
+    same "lines" "$(sed 's/^ *//' "$err")" '> outer(1, "x\n")
+> inner(1, 2)
+< inner
+< outer'
+    ;;
+  stuck)
+    for how in jit interpreter; do
+      LUATRACE=mode=stuck luajit "$program" hang $how "$scratch/$how" >"$scratch/out" 2>"$err" &
+      target=$!
+      started+=($target)
+      within 20 "the program" test -e "$scratch/$how"
+      for n in 1 2; do
+        kill -USR2 $target
+        printed() { [ "$(grep -c '^luatrace: end of the stacks' "$err")" = $n ]; }
+        within 20 "the stacks ($how)" printed
+      done
+      kill -0 $target || fail "the program has ended"
+      same "stacks ($how)" "$(lines "$err" | sed -n '2,/end of/p' | sed 's/process [0-9]*//' | grep -v '\[C\]  ?$')" \
+'  coroutine ADDRESS: running
+    environment.lua:28  environment.lua:25
+  coroutine ADDRESS: not started
+    environment.lua:3
+  coroutine ADDRESS: suspended
+    [C]  yield
+    environment.lua:23  environment.lua:23
+  coroutine ADDRESS (main): normal
+    environment.lua:30  main chunk
+luatrace: end of the stacks'
+      kill -9 $target
+    done
+    # A program that handles the signal itself keeps its handler; others get the message.
+    run mode=stuck,signal=USR1 none
+    LUATRACE=mode=stuck bash -c 'trap "" USR2; luajit "$1" none' _ "$program" >"$scratch/out" 2>"$err"
+    grep -q 'LUATRACE: signal: the program handles or ignores it' "$err" || fail "no message: $(cat "$err")"
+    ;;
+  wrong)
+    for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \
+        mode=record,out= "mode=record,out=$scratch/none/x" "$(printf 'mode=trace,%5000s' x)"; do
+      run "$value" calls
+      grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"
+      same "lines of $value" "$(wc -l <"$err")" 1
+    done
+    run "" calls
+    same "an empty value" "$(cat "$err")" ""
+    ;;
+esac
