@@ -17,7 +17,8 @@ elseif arg[1] == "sections" then
 elseif arg[1] == "own" then
   local file = io.open(arg[2], "w")
   add(1, 2)
-  file:write("only this"):close()
+  file:write("only this")
+  file:close()
 elseif arg[1] == "hang" then
   if arg[2] == "interpreter" then jit.off() end
   all = { coroutine.create(function(x) coroutine.yield(x) end), coroutine.create(add) }

@@ -62,14 +62,14 @@ case $1 in
       kill -0 $target || fail "the program has ended"
       same "stacks ($how)" "$(lines "$err" | sed -n '2,/end of/p' | sed 's/process [0-9]*//' | grep -v '\[C\]  ?$')" \
 '  coroutine ADDRESS: running
-    environment.lua:28  environment.lua:25
+    environment.lua:29  environment.lua:26
   coroutine ADDRESS: not started
     environment.lua:3
   coroutine ADDRESS: suspended
     [C]  yield
-    environment.lua:23  environment.lua:23
+    environment.lua:24  environment.lua:24
   coroutine ADDRESS (main): normal
-    environment.lua:30  main chunk
+    environment.lua:31  main chunk
 luatrace: end of the stacks'
       kill -9 $target
     done
