@@ -34,7 +34,8 @@ bool any_entry(const std::string& path, F f) {
 std::string field(const std::string& path, const std::string& name) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with(name + ":")) return line.substr(line.find_first_not_of(" \t", name.size() + 1));
+    if (line.starts_with(name + ":"))
+      return line.substr(line.find_first_not_of(" \t", name.size() + 1));
   return "";
 }
 

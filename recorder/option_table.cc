@@ -62,8 +62,7 @@ constexpr OptionSpec kOptions[] = {
 // clang-format on
 
 constexpr const char* kUses[] = {"-o FILE [options] [--] COMMAND [ARGUMENTS]",
-                                 "-o FILE [options] -p PID [-p PID...]",
-                                 "--snapshot -p PID"};
+                                 "-o FILE [options] -p PID [-p PID...]", "--snapshot -p PID"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
      "process writes a file of its own. FILE may be - (standard output, if that is not\n"

@@ -129,8 +129,9 @@ void check_selection(const Options& o) {
 void check(const Options& o) {
   if (o.snapshot) {
     if (!o.attach() || !o.command.empty() || !o.output.empty() || o.flight != 0)
-      throw UsageError("--snapshot needs -p PID of a process that luatrace-record --flight records, "
-                       "and excludes a command, -o and --flight");
+      throw UsageError(
+          "--snapshot needs -p PID of a process that luatrace-record --flight records, "
+          "and excludes a command, -o and --flight");
     for (const auto& pid : o.pids)
       if (pid.size() > 9 || pid.find_first_not_of("0123456789") != pid.npos)
         throw UsageError("--snapshot: -p: '" + pid + "' is not a process id");

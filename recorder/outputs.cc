@@ -130,9 +130,7 @@ OutputSelection Outputs::selection(pid_t pid) {
   if (options_.flight == 0) return s.only_slow = std::move(rules), s;
   s.flight = {options_.flight,   options_.flight_ns,   std::move(rules),
               options_.max_size, options_.compression, options_.quiet};
-  s.open = [this, pid](uint32_t number, std::string& name) {
-    return open_file(pid, number, name);
-  };
+  s.open = [this, pid](uint32_t number, std::string& name) { return open_file(pid, number, name); };
   return s;
 }
 

@@ -30,7 +30,7 @@ struct Options {
   std::vector<std::pair<std::string, uint64_t>> slow, only_slow;  // function, ns
   std::vector<std::string> on_error;                              // functions
   bool snapshot = false;  // asks the flight recorders of the processes
-  bool inside = false;            // records the process at the other end of standard input
+  bool inside = false;    // records the process at the other end of standard input
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;

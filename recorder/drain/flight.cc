@@ -15,7 +15,8 @@ FlightBlock block_at(const std::byte* at, const BlockNote& note) {
   b.note = note;
   std::memcpy(&b.head, at, sizeof b.head);
   const std::byte* const payload = at + sizeof b.head;
-  b.payload = std::make_shared<const std::vector<std::byte>>(payload, payload + b.head.payload_size);
+  b.payload =
+      std::make_shared<const std::vector<std::byte>>(payload, payload + b.head.payload_size);
   b.came_ns = monotonic_ns();
   return b;
 }
@@ -71,6 +72,7 @@ bool Flight::write(BlockBatch& batch) {
   }
   batch.clear();
   let_go(monotonic_ns());
+  if (after_write_) after_write_();
   return true;
 }
 
@@ -248,8 +250,7 @@ Snapshot Flight::snapshot(uint64_t now_tick, const std::string& why) {
   Snapshot s;
   s.start_tick_ = now_tick;
   for (const FlightBlock& b : window_)
-    if (b.head.type == LT_BLOCK_EVENTS)
-      s.start_tick_ = std::min(s.start_tick_, b.head.base_tick);
+    if (b.head.type == LT_BLOCK_EVENTS) s.start_tick_ = std::min(s.start_tick_, b.head.base_tick);
   if (about_.payload) {
     std::vector<std::byte> text = *about_.payload;
     for (const char c : "snapshot=" + why + "\n") text.push_back(std::byte(c));

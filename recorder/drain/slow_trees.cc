@@ -124,7 +124,8 @@ void SlowTrees::append_unwind(Stream& s, Source& source, Tree& tree, std::span<c
   const auto calls = static_cast<uint32_t>(s.open.here().calls.size());
   const auto outside = static_cast<uint32_t>(tree.depth - 1);
   const bool to_depth = lt_ext_arg(lt_payload(r[0])) == 1;
-  const uint32_t n = lt_lo(r[1]), left = to_depth ? n - std::min(n, 1u) : calls - std::min(n, calls);
+  const uint32_t n = lt_lo(r[1]),
+                 left = to_depth ? n - std::min(n, 1u) : calls - std::min(n, calls);
   const uint32_t keep = left > outside ? left - outside : 0;
   const uint64_t words[] = {lt_word(lt_time(r[0]), lt_ext(LTX_UNWIND, 1, 1), LT_EXT),
                             lt_pack(keep + 1, keep > 0 ? lt_hi(r[1]) : LT_ID_NONE)};
@@ -157,9 +158,8 @@ void SlowTrees::begin_tree(Stream& s, Source& source) {
   tree.tick = s.tick;
   tree.depth = s.open.here().calls.size() + 1;
   OpenCalls fresh;  // of which nothing but this coroutine is known, without the calls around this
-  const uint64_t start[] = {
-      lt_word(s.tick, lt_ext(LTX_START, 2, LT_START_ATTACHED), LT_EXT), s.tick,
-      lt_pack(source.info.recording, source.info.flags)};
+  const uint64_t start[] = {lt_word(s.tick, lt_ext(LTX_START, 2, LT_START_ATTACHED), LT_EXT),
+                            s.tick, lt_pack(source.info.recording, source.info.flags)};
   fresh.apply(start);
   tree.words = fresh.report(s.tick, std::max(source.info.recording, 1u), source.info.flags);
   OpenCalls::Coroutine empty;
