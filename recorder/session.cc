@@ -222,14 +222,11 @@ void Session::snapshot(const std::string& why) {
   });
 }
 
-// Begins those that a watched call asks for, and writes a part of each.
+// A part of each that is being written.
 void Session::write_snapshots() {
   if (options_.flight == 0 || phase_ == Phase::kFinished) return;
   for (const auto& o : outputs_.all()) {
-    const FlightRecorder& flight = *o->flight();
-    if (phase_ == Phase::kRecording && flight.wanted())
-      processes_.drainer().post([o] { o->snapshot(""); });
-    if (flight.busy()) processes_.drainer().post([o] { o->flight()->step(); });
+    if (o->flight()->busy()) processes_.drainer().post([o] { o->flight()->step(); });
   }
 }
 

@@ -19,6 +19,7 @@ def parse(argv):
     p.add_argument("--kills", type=int, default=10, help="recorders to kill (default: %(default)s)")
     p.add_argument("--rounds", type=int, default=7, help="rounds of section speed (default: %(default)s)")
     p.add_argument("--window", type=float, default=2.0, help="seconds of one measurement (default: %(default)s)")
+    p.add_argument("--minutes", type=float, default=30.0, help="length of section night (default: %(default)s)")
     p.add_argument("--settle", type=float, default=0.5, help="seconds before a measurement (default: %(default)s)")
     p.add_argument("--attached", type=float, default=0.05, help="seconds attached in one cycle (default: %(default)s)")
     p.add_argument("--checks", type=int, default=20, help="speed measurements in section cycles (default: %(default)s)")

@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 
+from night import night
 from recorders import KINDS
 from server import Load, Server, Wrong, wait_until
 
@@ -206,4 +207,4 @@ def two(args, via):
     return {"two at once": result}
 
 
-SECTIONS = {"speed": speed, "cycles": cycles, "killed": killed, "two": two}
+SECTIONS = {"speed": speed, "cycles": cycles, "killed": killed, "two": two, "night": night}

@@ -3,11 +3,9 @@
 // when each of them began, how it ended and after which time. CallWatch: asks for a snapshot when
 // one was slow or was left by an error (--slow, --on-error).
 // Invariant: what is open is forgotten at a loss; up to kMaxOpen watched calls of a coroutine are
-// followed, the outermost ones. Only the drainer's thread touches this, except for
-// CallWatch::hit().
+// followed, the outermost ones. Only the drainer's thread touches this.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -78,7 +76,7 @@ class CallWatch : public CallFollower {
   CallWatch(std::vector<WatchRule> rules, std::function<ClockRate()> rate)
       : CallFollower(std::move(rules)), rate_(std::move(rate)) {}
 
-  // Has there been one since take()? From any thread.
+  // Has there been one since take()?
   bool hit() const { return hit_; }
   // What the first of them was, for a message.
   std::string take();
@@ -87,7 +85,7 @@ class CallWatch : public CallFollower {
   void call_ended(Stream& s, uint32_t coroutine, const Call& call, bool by_error) override;
 
   std::function<ClockRate()> rate_;
-  std::atomic<bool> hit_ = false;
+  bool hit_ = false;
   std::string text_;
 };
 

@@ -72,6 +72,7 @@ bool Flight::write(BlockBatch& batch) {
   }
   batch.clear();
   let_go(monotonic_ns());
+  if (after_write_) after_write_();
   return true;
 }
 

@@ -70,6 +70,8 @@ class Flight : public BlockSink {
   Flight(uint64_t bytes, uint64_t ns) : limit_(bytes), limit_ns_(ns) {}
   // Sees everything that comes. Must outlive this object.
   void observe(FlightObserver& observer) { observer_ = &observer; }
+  // Called whenever something has come.
+  void after_write(std::function<void()> f) { after_write_ = std::move(f); }
 
   bool seekable() const override { return true; }
   bool write(BlockBatch& batch) override;
@@ -113,6 +115,7 @@ class Flight : public BlockSink {
 
   const uint64_t limit_, limit_ns_;
   FlightObserver* observer_ = nullptr;
+  std::function<void()> after_write_;
   FlightBlock about_;  // NOTE
   std::map<uint32_t, Process> processes_;
   std::map<uint32_t, Stream> streams_;

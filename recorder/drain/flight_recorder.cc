@@ -74,12 +74,13 @@ bool FlightRecorder::is_allowed(const std::string& why, bool automatic) {
 void FlightRecorder::request(const std::string& why, const lt_file_header& header,
                              const lt_clock_info& now) {
   const bool automatic = why.empty();
-  const Request r{automatic ? watch_->take() : why, header, now};
-  if (!is_allowed(r.why, automatic)) return;
-  if (!busy_)
-    begin(r);
-  else if (!kept_)
-    kept_ = r;
+  const std::string reason = automatic ? watch_->take() : why;
+  if ((busy_ && kept_) || !is_allowed(reason, automatic)) return;
+  Request r{reason, header, now, flight_->snapshot(now.tick, reason)};
+  if (busy_)
+    kept_ = std::move(r);
+  else
+    begin(std::move(r));
 }
 
 // -- Writing --
@@ -89,17 +90,16 @@ void FlightRecorder::fail(const std::string& why) {
   failed_ = true;
 }
 
-bool FlightRecorder::begin(const Request& r) {
+bool FlightRecorder::begin(Request r) {
   std::string name = first_name_;
   OpenedOutput opened = std::exchange(first_, OpenedOutput{});
   number_++;
   if (opened.fd < 0) opened = open_(number_, name);
   if (opened.fd < 0) return fail(name + ": cannot open for writing: " + opened.why), false;
-  snapshot_ = flight_->snapshot(r.now.tick, r.why);
-  writing_ = r;
-  busy_ = true;
-  lt_file_header header = r.header;
-  begin_at(header, snapshot_->start_tick(), r.now);
+  writing_ = std::move(r);
+  busy_ = writes_ = true;
+  lt_file_header header = writing_.header;
+  begin_at(header, writing_.window.start_tick(), writing_.now);
   out_ = std::make_unique<TraceWriter>(queue_.file(opened.fd, true), name, header);
   if (settings_.compression > 0) out_->compress(settings_.compression);
   end_ = {};
@@ -109,9 +109,15 @@ bool FlightRecorder::begin(const Request& r) {
 }
 
 void FlightRecorder::step() {
-  if (snapshot_ && out_->ok() && !queue_.full() && !snapshot_->write(*out_, kPart)) complete();
+  if (writes_ && out_->ok() && !queue_.full() && !writing_.window.write(*out_, kPart)) complete();
   conclude();
   if (!busy_ && kept_) begin(*std::exchange(kept_, std::nullopt));
+}
+
+// Its memory is needed no more.
+void FlightRecorder::end_writing() {
+  writes_ = false;
+  writing_.window = {};
 }
 
 void FlightRecorder::complete() {
@@ -120,11 +126,11 @@ void FlightRecorder::complete() {
   end_.lost = out_->lost();
   out_->write_end(end_);
   out_->set_clock_rate(r.header.tick_mult, r.header.tick_shift);
-  const uint64_t from = std::min(r.now.tick, snapshot_->start_tick());
+  const uint64_t from = std::min(r.now.tick, r.window.start_tick());
   const double ns = ticks_to_ns(rate_of(r.header), r.now.tick - from);
   done_ = out_->name() + ": snapshot (" + r.why + "): " + counted(out_->events(), "event") +
           " of the last " + time_text(ns) + ", " + bytes_text(out_->bytes());
-  snapshot_.reset();
+  end_writing();
   out_->close();
 }
 
@@ -132,11 +138,11 @@ void FlightRecorder::complete() {
 void FlightRecorder::conclude() {
   if (!busy_) return;
   if (!out_->ok()) {
-    snapshot_.reset();
+    end_writing();
     busy_ = false;
     return fail(out_->error());
   }
-  if (snapshot_ || out_->written() != out_->bytes()) return;
+  if (writes_ || out_->written() != out_->bytes()) return;
   busy_ = false;
   written_ += out_->bytes();
   files_.push_back(out_->name());
@@ -146,13 +152,14 @@ void FlightRecorder::conclude() {
 void FlightRecorder::finish(uint32_t reason, int status, const lt_file_header& header,
                             const lt_clock_info& now) {
   const auto write_all = [this] {
-    while (snapshot_ && out_->ok())
-      if (!snapshot_->write(*out_, kPart)) complete();
+    while (writes_ && out_->ok())
+      if (!writing_.window.write(*out_, kPart)) complete();
   };
   write_all();
   settle();
-  kept_.reset();
-  if (!is_allowed(kAtTheEnd, false) || !begin({kAtTheEnd, header, now})) return;
+  if (kept_ && begin(*std::exchange(kept_, std::nullopt))) write_all(), settle();
+  if (!is_allowed(kAtTheEnd, false)) return;
+  if (!begin({kAtTheEnd, header, now, flight_->snapshot(now.tick, kAtTheEnd)})) return;
   end_.reason = reason;
   end_.exit_status = status;
   write_all();
@@ -160,11 +167,11 @@ void FlightRecorder::finish(uint32_t reason, int status, const lt_file_header& h
 
 void FlightRecorder::settle() {
   if (!busy_) return;
-  if (!snapshot_ && out_->ok()) queue_.wait_until_written();
+  if (!writes_ && out_->ok()) queue_.wait_until_written();
   conclude();
   if (!busy_) return;
   out_->forget_unwritten();
-  snapshot_.reset();
+  end_writing();
   busy_ = false;
   fail(out_->error() + ": the end of the snapshot is missing");
 }

@@ -3,10 +3,11 @@
 // when somebody asks, when a watched call was slow or failed, and at the end.
 //
 // Invariants: one snapshot is written at a time, a part between two passes of the drainer, and only
-// as fast as the queue takes it: it holds the window as it was, so memory is up to two windows and
-// the queue. A request meanwhile is kept, one of them. No file of this recorder is overwritten by
-// another. Automatic snapshots are limited (kPauseNs, kMaxAutomatic). Only the drainer's thread
-// touches this, except for wanted() and busy(). After an error the next request is tried again.
+// as fast as the queue takes it. It has the window as it was at the request; one more request is
+// kept meanwhile, with its window: memory is up to three windows and the queue. No file of this
+// recorder is overwritten by another. Automatic snapshots are limited (kPauseNs, kMaxAutomatic).
+// Only the drainer's thread touches this, except for busy(). After an error the next request is
+// tried again.
 #pragma once
 
 #include <atomic>
@@ -51,7 +52,7 @@ class FlightRecorder {
   std::unique_ptr<BlockSink> sink();
   Flight& flight() { return *flight_; }
 
-  // Is there a reason for a snapshot (a watched call)? From any thread.
+  // Is there a reason for a snapshot: a watched call?
   bool wanted() const { return watch_ && watch_->hit(); }
   // Begins a snapshot, or keeps the request. header: of a trace that begins at `start`. why empty:
   // for what wanted() has seen.
@@ -74,9 +75,11 @@ class FlightRecorder {
     std::string why;
     lt_file_header header;
     lt_clock_info now;
+    Snapshot window;
   };
   bool is_allowed(const std::string& why, bool automatic);
-  bool begin(const Request& r);
+  bool begin(Request r);
+  void end_writing();
   void complete();
   void conclude();
   void fail(const std::string& why);
@@ -90,8 +93,8 @@ class FlightRecorder {
   std::unique_ptr<Flight> made_;  // until sink()
   Flight* flight_;
   std::unique_ptr<TraceWriter> out_;  // of the snapshot that is being written, or of the last one
-  std::optional<Snapshot> snapshot_;
   Request writing_{};
+  bool writes_ = false;  // there is more of it
   std::optional<Request> kept_;
   lt_end_info end_{};
   std::string done_;  // the message about out_, once it is written

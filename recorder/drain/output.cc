@@ -48,6 +48,10 @@ void Output::open_writer(std::string name, bool empty_it, OutputSelection select
   if (selection.flight.bytes > 0) {
     flight_ = std::make_unique<FlightRecorder>(queue_, std::move(selection.flight), opened_, name,
                                                std::move(selection.open), rate);
+    // At once: what has hit the watch is the newest in the window.
+    flight_->flight().after_write([this] {
+      if (flight_->wanted()) snapshot("");
+    });
     writer_ = std::make_unique<TraceWriter>(flight_->sink(), std::move(name), header());
     return;
   }
@@ -185,7 +189,7 @@ void Output::finish(uint32_t reason, int exit_status) {
 
 void Output::snapshot(const std::string& why) {
   if (!flight_ || finished_) return;
-  writer_->flush();
+  if (!why.empty()) writer_->flush();
   flight_->request(why, header(), sample_clocks(clock_));
 }
 

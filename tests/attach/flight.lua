@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Does a little work for ever, inside calls that began long ago: serve, and parked in a coroutine
--- that waits. Each line of the file arg[1] is a job: "slow" is a slow call of handle, whose callee
--- is not in the trace otherwise; "error" one that fails; "end".
+-- Does a little work for ever, inside a call that began long ago: serve. Each line of the file
+-- arg[1] is a job: "slow" is a slow call of handle, whose callee is not called otherwise; "error"
+-- one that fails; "park" runs a coroutine that then waits for ever; "end".
 local ffi = require "ffi"
 ffi.cdef "int usleep(unsigned);"
 
@@ -14,9 +14,10 @@ local function handle(job)
   if job == "error" then error("planted") end
 end
 
-local function parked() coroutine.yield() end
-local waits = coroutine.create(parked)
-coroutine.resume(waits)
+local parked = coroutine.create(function()
+  local function waits() coroutine.yield() end
+  while true do waits() end
+end)
 
 local function jobs(done)
   local file = io.open(arg[1])
@@ -26,7 +27,9 @@ local function jobs(done)
     n = n + 1
     if n > done then
       if job == "end" then return nil end
-      if job == "slow" then  -- spread over a coroutine's resumes, as in a server
+      if job == "park" then
+        coroutine.resume(parked)
+      elseif job == "slow" then  -- spread over a coroutine's resumes, as in a server
         local co = coroutine.wrap(function() handle(job) coroutine.yield() end)
         co() co()
       else
@@ -45,6 +48,6 @@ local function serve()
     ffi.C.usleep(1000)
     done = jobs(done)
   until not done
-  return coroutine.resume(waits)
+  return done
 end
 serve()

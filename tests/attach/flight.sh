@@ -1,63 +1,89 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# luatrace-record --flight: only the newest events are kept, a snapshot of them is a complete trace with
-# the calls that began before it; and each way of asking for one. The second argument: --via.
+# luatrace-record --flight: only the newest events are kept; a snapshot of them is a complete trace with
+# the calls that began before it; and each way of asking for one. --only-slow: the trees of slow calls,
+# and nothing else. The second argument: --via.
 source "$(dirname "$0")/lib.sh"
 via=$2
 need_way "$via"
 jobs=$scratch/jobs
-start() { : >"$jobs"; begin "$bin/luajit" "$here/flight.lua" "$jobs"; runs $target "$bin/luajit"; }
 job() { echo "$1" >>"$jobs"; }
-json() { "$bin/luatrace-analyze" --json "$1" >"$scratch/report.json" || fail "no report of $1"; }
+analyze() { json "$1" >"$scratch/report.json" || fail "no report of $1"; }
 field() { jq -r "$1" "$scratch/report.json"; }
-function_field() { jq -r "[.functions[] | select(.name == \"$1\") | .$2][0] // 0" "$scratch/report.json"; }
-written() { logged "$(basename "$1"): snapshot \\($2"; }
-has_snapshot() { within 60 "the snapshot $1 ($2)" written "$1" "$2"; }
+of() { field "[.functions[] | select(.name == \"$1\") | .$2][0] // 0"; }
+file() { [ "$1" = 1 ] && echo "$scratch/trace.bin" || echo "$scratch/trace.bin.$1"; }
+# snapshot N WHY: waits for the Nth one and analyzes it.
+snapshot() {
+  within 60 "snapshot $1 ($2)" logged "$(basename "$(file "$1")"): snapshot \\($2"
+  analyze "$(file "$1")"
+  same "what is wrong in snapshot $1" "$(field '.trust | .unbalanced + .truncated + .bad_records + .undescribed')" 0
+  same "the sum of snapshot $1" "$(field '.trace | .self_ns + .idle_ns + .gap_ns - .traced_ns | fabs < 100')" true
+}
 rss() { awk '/^VmRSS/ { print $2 }' "/proc/$recorder/status"; }
-held() { [ "$(stat -c %s "$scratch/trace.bin.2")" -gt 100000 ]; }
 
-start
+: >"$jobs"
+begin "$bin/luajit" "$here/flight.lua" "$jobs"
+runs $target "$bin/luajit"
 record --via "$via" --flight 256K --slow handle=70ms --on-error handle -p $target
 recording
 [ ! -s "$scratch/trace.bin" ] || fail "written without being asked"
+refuses 'is being recorded|already' "$bin/luatrace-record" -q --via "$via" -o "$scratch/other.bin" -p $target -d 1
+refuses 'no luatrace-record --flight records it' "$bin/luatrace-record" --snapshot -p $$
 
-# Asked again and again until the window is full: the calls around the work have left it.
+# Until the park is far behind the window.
+job park
+kill -USR1 $recorder
+snapshot 1 SIGUSR1
 n=1
-while :; do
-  name=$scratch/trace.bin; [ $n = 1 ] || name=$name.$n
-  if [ $((n % 2)) = 0 ]; then kill -USR1 $recorder; else "$bin/luatrace-record" -q --snapshot -p $target; fi
-  has_snapshot "$name" SIGUSR1
-  json "$name"
-  [ "$(stat -c %s "$name")" -lt 700000 ] || fail "$name is too large"
-  same "what does not fit together in $name" "$(field '.trust | .unbalanced + .truncated + .inferred + .bad_records')" 0
-  same "self + idle + unknown" "$(field '.total.self_ns + .total.idle_ns + .total.gap_ns - .total.traced_ns | fabs < 10')" true
-  [ "$(function_field serve calls)" != 0 ] || break
+until [ $n -gt 3 ] && [ "$(of waits calls)" = 0 ]; do
   n=$((n + 1))
   [ $n -lt 60 ] || fail "the window does not move"
+  sleep 0.2
+  if [ $((n % 2)) = 0 ]; then "$bin/luatrace-record" -q --snapshot -p $target; else kill -USR1 $recorder; fi
+  snapshot $n SIGUSR1
+  [ "$(stat -c %s "$(file $n)")" -lt 700000 ] || fail "snapshot $n is too large"
 done
 before=$(rss)
-[ "$(function_field handle calls)" -gt 100 ] || fail "no work in $name"
-[ "$(function_field parked wall_ns)" -gt 0 ] || fail "the suspended coroutine is missing"
-[ "$(function_field serve inclusive_ns)" -gt "$(function_field handle inclusive_ns)" ] || fail "handle is not below serve"
-[ "$(function_field rare calls)" = 0 ] || fail "rare was called already"
+[ "$(of handle calls)" -gt 20 ] || fail "no work in snapshot $n"
+[ "$(of serve inclusive_ns)" -gt "$(of handle inclusive_ns)" ] || fail "handle is not below serve, which began long ago"
+[ "$(of waits wall_ns)" -gt 0 ] || fail "the coroutine that has waited since before is missing"
+same "calls of rare so far" "$(of rare calls)" 0
 
-n=$((n + 1)); job slow
-has_snapshot "$scratch/trace.bin.$n" 'handle took'
-json "$scratch/trace.bin.$n"
-same "calls of rare" "$(function_field rare calls)" 1
-[ "$(function_field rare inclusive_ns)" -gt 70000000 ] || fail "rare was not slow"
-n=$((n + 1)); sleep 1.1; job error
-has_snapshot "$scratch/trace.bin.$n" 'handle was left by an error'
-json "$scratch/trace.bin.$n"
-[ "$(function_field handle unwound)" -ge 1 ] || fail "the error is missing"
+n=$((n + 1))
+job slow
+snapshot $n 'handle took'
+same "calls of rare" "$(of rare calls)" 1
+[ "$(of handle max_ns)" -gt 70000000 ] || fail "the slow call is not complete: $(of handle max_ns) ns"
+sleep 1.1
+n=$((n + 1))
+job error
+snapshot $n 'handle was left by an error'
+[ "$(field .trust.unwound)" -gt 0 ] || fail "the error is missing"
+[ "$(rss)" -lt $((before + 4000)) ] || fail "memory grows: $before kB have become $(rss) kB"
 
-# Memory is flat; what cannot be written is reported, and the next one is tried again.
-chmod 500 "$scratch"; mkdir -p /tmp/none 2>/dev/null || true
-chmod 700 "$scratch"
-[ "$(rss)" -lt $((before + 3000)) ] || fail "$before kB have become $(rss)"
-n=$((n + 1)); mkdir "$scratch/trace.bin.$n"; kill -USR1 $recorder
+# A snapshot that cannot be written costs nothing but itself.
+n=$((n + 1))
+mkdir "$(file $n)"
+kill -USR1 $recorder
 within 20 "the error" logged "trace.bin.$n: cannot open for writing"
 job end
 finish 125
-within 20 "the last snapshot" grep -q 'end of the recording' "$scratch/record.err"
+logged "snapshot \\(end of the recording\\)" || fail "no snapshot at the end: $(cat "$scratch/record.err")"
+
+# --only-slow
+: >"$jobs"
+rm -rf "$scratch"/trace.bin*
+begin "$bin/luajit" "$here/flight.lua" "$jobs"
+runs $target "$bin/luajit"
+record --via "$via" --only-slow handle=70ms --compress -p $target
+recording
+job park
+for _ in 1 2 3; do job slow; done
+job end
+finish 0
+analyze "$scratch/trace.bin"
+same "anomalies of the slow calls" "$(field '.trust | .unbalanced + .truncated + .bad_records + .undescribed + .cut')" 0
+same "slow calls" "$(of handle calls) $(of rare calls) $(of serve calls) $(of step calls)" "3 3 0 120"
+same "all of them are complete" "$(of handle complete)" 3
+[ "$(stat -c %s "$scratch/trace.bin")" -lt 20000 ] || fail "the file is too large for three calls"
