@@ -11,24 +11,6 @@ namespace luatrace::analyze {
 
 // -- Coroutines --
 
-RequestStream::Entry& RequestStream::entry(Coroutine& co) {
-  if (co.request_entry) return entries_[co.request_entry];
-  if (free_.empty()) {
-    co.request_entry = EntryId(static_cast<uint32_t>(entries_.size()));
-    entries_.emplace_back();
-  } else {
-    co.request_entry = free_.back();
-    free_.pop_back();
-  }
-  Entry& e = entries_[co.request_entry] = {};
-  e.id = co.id;
-  e.self = co.request_entry;
-  e.open = co.top > 0;
-  e.resumed = co.resumed;
-  if (co.top) e.bottom = called_.function_of(co.frames[1].node);
-  return e;
-}
-
 RequestStream::Owner RequestStream::owner(const Entry& e) const {
   if (ledger_.lives(e.outer)) return {e.outer, e.outer_phase};
   if (ledger_.lives(e.life)) return {e.life, e.phase};
@@ -45,24 +27,10 @@ RequestRule RequestRules::of(FunctionId function, const CalledFunctions& called)
   return known;
 }
 
-void RequestStream::work_for(Entry& e, RequestId life) {
-  const bool open = e.open;
-  set_open(e, false);
-  if (e.waiting) wake(e);
-  if (e.life != life) {
-    if (RequestLife& before = ledger_[e.life]; before.main == e.self) before.main = {};
-    e.counted = false;
-  }
-  e.life = life;
-  set_open(e, open);
-  add_labels(e, life);
-}
-
 // Which labels the coroutines of a request have had, each with its last value.
-void RequestStream::add_labels(const Entry& e, RequestId life) {
-  if (!e.labels || !ledger_.lives(life)) return;
-  auto& labels = ledger_[life].sums.labels;
-  for (const Label& l : *e.labels) {
+static void add_labels(const Labels* from, decltype(RequestSums::labels)& labels) {
+  if (!from) return;
+  for (const Label& l : *from) {
     const auto at = std::find_if(labels.begin(), labels.end(),
                                  [&](const auto& known) { return known.first == l.key; });
     if (at != labels.end())
@@ -70,6 +38,19 @@ void RequestStream::add_labels(const Entry& e, RequestId life) {
     else if (labels.size() < kMaxLabels)
       labels.emplace_back(l.key, l.value);
   }
+}
+
+void RequestStream::work_for(Entry& e, RequestId life) {
+  const bool open = e.open;
+  set_open(e, false);
+  if (e.waiting) entries_.wake(e, ledger_[e.life]);
+  if (e.life != life) {
+    if (RequestLife& before = ledger_[e.life]; before.main == e.self) before.main = {};
+    e.counted = false;
+  }
+  e.life = life;
+  set_open(e, open);
+  if (ledger_.lives(life)) add_labels(e.labels.get(), ledger_[life].sums.labels);
 }
 
 void RequestStream::set_open(Entry& e, bool open) {
@@ -90,15 +71,16 @@ void RequestStream::labeled(const Coroutine& current, Coroutine& co) {
   if (co.labels)
     for (const Label& l : *co.labels)
       if (l.key == rules_.label()) address = std::hash<std::string>()(l.value) | 1;
-  Entry& e = entry(co);
+  Entry& e = entries_.of(co);
   const bool was_same = e.address == address;
   e.labels = co.labels;
   if (rules_.by_label() && !was_same) return set_address(current, co, address);
-  add_labels(e, owner(e).life);
+  if (const RequestId life = owner(e).life; ledger_.lives(life))
+    add_labels(e.labels.get(), ledger_[life].sums.labels);
 }
 
 void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_t address) {
-  Entry& e = entry(co);
+  Entry& e = entries_.of(co);
   const bool is_new = address != e.address || !ledger_.lives(e.life);
   e.address = address;
   e.since = ledger_.now();
@@ -110,12 +92,12 @@ void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_
 }
 
 void RequestStream::created(const Coroutine& by, Coroutine& co) {
-  if (co.labels) entry(co).labels = co.labels;
-  const Entry* creator = find(by);
+  if (co.labels) entries_.of(co).labels = co.labels;
+  const Entry* creator = entries_.find(by);
   if (creator == nullptr) return;
   const Owner of = rules_.by_host() ? Owner{creator->life, creator->phase} : owner(*creator);
   const uint64_t address = creator->address;  // The new entry may move the creator's.
-  Entry& e = entry(co);
+  Entry& e = entries_.of(co);
   e.created = true;
   if (!ledger_.lives(of.life)) return;
   e.address = address;
@@ -126,12 +108,12 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
   if (turns) turns->gone(co.id);  // It runs: no C function of it is interrupted.
   if (co.top) begin_turn(co, false);
-  const Entry* resumer = by && by->top ? find(*by) : nullptr;
+  const Entry* resumer = by && by->top ? entries_.find(*by) : nullptr;
   const Owner of = resumer ? owner(*resumer) : Owner{};
   if (rules_.by_coroutine() && by && co.resumed && co.outside == Coroutine::Outside::kIdle)
     resumed_by_host(co);
   if (!of.life && !co.request_entry) return;
-  Entry& e = entry(co);
+  Entry& e = entries_.of(co);
   e.resumed = co.resumed;
   e.outer = of.life;
   e.outer_phase = of.phase;
@@ -139,7 +121,7 @@ void RequestStream::attached(Coroutine& co, const Coroutine* by) {
 
 // A coroutine that belongs to no request begins one (--request-by @coroutines).
 void RequestStream::resumed_by_host(Coroutine& co) {
-  Entry& e = entry(co);
+  Entry& e = entries_.of(co);
   if (ledger_.lives(e.life)) return;
   work_for(e, ledger_.begin(0, ledger_.now()));
   RequestLife& life = ledger_[e.life];
@@ -151,7 +133,7 @@ void RequestStream::resumed_by_host(Coroutine& co) {
 }
 
 void RequestStream::gone(Coroutine& co, Gone how) {
-  Entry* e = find(co);
+  Entry* e = entries_.find(co);
   if (turns) turns->gone(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
@@ -160,7 +142,7 @@ void RequestStream::gone(Coroutine& co, Gone how) {
     ledger_.end(e->life, how == Gone::kCollected ? ledger_[e->life].last : ledger_.now(), false);
   // What the request waits in does not change now: what is collected was dropped long ago.
   work_for(*e, kNoRequest);
-  free_.push_back(std::exchange(co.request_entry, EntryId()));
+  entries_.remove(co);
 }
 
 // -- Lives --
@@ -227,14 +209,14 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   phase_of(life.sums, e.phase);
   if ((r.main_chunk && own) || !life.main) life.main = e.self;
-  if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed;
+  if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed || rules_.by_label();
   e.fresh = false;
 }
 
 RequestId RequestStream::opened(Coroutine& co, bool begins) {
   begin_turn(co, !begins);
   if (rules_.by_call()) call_opened(co, begins);
-  Entry* e = find(co);
+  Entry* e = entries_.find(co);
   if (e == nullptr) return kNoRequest;
   if (co.top == 1) outermost_opened(*e, called_.function_of(co.frames[1].node), begins);
   return owner(*e).life;
@@ -256,10 +238,10 @@ void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
 void RequestStream::call_opened(Coroutine& co, bool begins) {
   const FunctionId function = called_.function_of(co.frames[co.top].node);
   if (!rules_.of(function, called_).begins) return;
-  const Entry* known = find(co);
+  const Entry* known = entries_.find(co);
   if (known && owner(*known).life) return;  // Inside another one.
   const RequestId id = ledger_.begin(0, ledger_.now());
-  Entry& e = entry(co);
+  Entry& e = entries_.of(co);
   e.depth = co.top;
   e.phase = function;
   e.open = true;
@@ -274,7 +256,7 @@ void RequestStream::call_opened(Coroutine& co, bool begins) {
 // A call ends at this depth.
 void RequestStream::closed(Coroutine& co, uint32_t depth) {
   if (turns && depth == 1) turns->returns(ledger_.now(), co);
-  Entry* e = find(co);
+  Entry* e = entries_.find(co);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
   const bool ends = rules_.by_host()
@@ -309,7 +291,7 @@ RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Cl
 }
 
 RequestStream::Work RequestStream::work_of(const Coroutine& co) {
-  const Entry* e = find(co);
+  const Entry* e = entries_.find(co);
   if (e == nullptr) return {};
   const RequestId request = owner(*e).life;
   const bool by_own_call = rules_.by_call() && e->depth && !ledger_.lives(e->outer);
@@ -317,7 +299,7 @@ RequestStream::Work RequestStream::work_of(const Coroutine& co) {
 }
 
 RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
-  Entry* e = find(co);
+  Entry* e = entries_.find(co);
   if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
   if (from < to) begin_turn(co, false);
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
@@ -355,39 +337,16 @@ RequestState RequestStream::state_of(const RequestLife& life, EntryId& from) {
   return {own.function, entries_[other].wait, own.phase, own.coroutine};
 }
 
-void RequestStream::wait(EntryId id, FunctionId function) {
-  Entry& e = entries_[id];
-  if (e.waiting) wake(e);
-  RequestLife& life = ledger_[e.life];
-  e.waiting = true;
-  e.wait = function;
-  e.before = {};
-  e.next = life.waiting;
-  if (e.next) entries_[e.next].before = id;
-  life.waiting = id;
-}
-
-void RequestStream::wake(Entry& e) {
-  e.waiting = false;
-  RequestLife& life = ledger_[e.life];
-  if (e.before)
-    entries_[e.before].next = e.next;
-  else
-    life.waiting = e.next;
-  if (e.next) entries_[e.next].before = e.before;
-  e.next = e.before = {};
-}
-
 // Only a coroutine that yields to the host waits: any other one is a generator of its resumer.
 void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   if (turns) turns->returns(ledger_.now(), co);
-  Entry* e = find(co);
+  Entry* e = entries_.find(co);
   if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
   if (ledger_[e->life].doubtful) return;
   FunctionId function = called_.function_of(co.frames[co.top].node);
   if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
     function = called_.function_of(co.frames[co.top - 1].node);
-  wait(co.request_entry, function);
+  entries_.wait(*e, function, ledger_[e->life]);
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);
   const bool begins = from == co.request_entry || ledger_[e->life].main == co.request_entry;
@@ -395,9 +354,9 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
 }
 
 void RequestStream::resumed(Coroutine& co) {
-  Entry* e = find(co);
+  Entry* e = entries_.find(co);
   if (e == nullptr || !e->waiting) return;
-  wake(*e);
+  entries_.wake(*e, ledger_[e->life]);
   if (!ledger_.lives(e->life)) return;
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);

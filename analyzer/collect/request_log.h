@@ -8,7 +8,7 @@
 // for; any other one for its own request.
 //
 // Invariant: an entry's life and the counters and lists of that life agree: change them by
-// work_for(), open(), wait() and wake() only.
+// work_for(), set_open() and RequestCoroutines::wait() and wake() only.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analyzer/collect/called_functions.h"
+#include "analyzer/collect/request_coroutines.h"
 #include "analyzer/collect/request_ledger.h"
 #include "analyzer/collect/turns.h"
 #include "analyzer/filter/pattern.h"
@@ -60,7 +61,7 @@ class RequestStream {
  public:
   // The references must stay valid.
   RequestStream(const CalledFunctions& called, RequestRules& rules)
-      : called_(called), rules_(rules) {}
+      : called_(called), rules_(rules), entries_(called) {}
 
   // What the stack machine reports, see FilteredProfile.
   void request(const Coroutine& current, Coroutine& co, uint64_t address);
@@ -98,43 +99,19 @@ class RequestStream {
 
  private:
   using EntryId = RequestCoroutineId;
-  struct Entry {
-    CoroutineId id;
-    EntryId self;
-    uint64_t address = 0;
-    std::shared_ptr<const Labels> labels;
-    RequestClock since;     // When it got the address.
-    bool asked = false;     // It has a new address, and no call since: its life is to be found.
-    bool fresh = false;     // The host itself gave it the address: no Lua ran.
-    bool created = false;   // Its creation was seen: it is not the main coroutine.
-    bool resumed = false;   // It runs because it was resumed: the same.
-    bool open = false;      // It has open calls.
-    bool counted = false;   // Among the coroutines of its request.
-    bool waiting = false;   // In the list of its request, ...
-    FunctionId wait;        // ... because of this function.
-    EntryId next, before;   // In that list.
-    RequestId life, outer;  // Its own, and that of the running call that resumed it.
-    FunctionId phase, outer_phase;  // The outermost call of its request's coroutine.
-    FunctionId bottom;              // Its outermost call.
-    uint32_t depth = 0;             // Of the call that is a request (--request-by).
-  };
+  using Entry = RequestCoroutine;
   // Who has the time of a coroutine.
   struct Owner {
     RequestId life;
     FunctionId phase;
   };
 
-  Entry& entry(Coroutine& co);
-  Entry* find(const Coroutine& co) {
-    return co.request_entry ? &entries_[co.request_entry] : nullptr;
-  }
   // How an open call is known: its beginning was seen, the VM reported it, or it was open before.
   enum class Seen { kBegins, kReported, kOpen };
 
   Owner owner(const Entry& e) const;
   void set_address(const Coroutine& current, Coroutine& co, uint64_t address);
   void work_for(Entry& e, RequestId life);
-  void add_labels(const Entry& e, RequestId life);
   void set_open(Entry& e, bool open);
   void resolve(Entry& e);
   bool begins_anew(const Entry& e, RequestLife& life, FunctionId bottom);
@@ -143,14 +120,11 @@ class RequestStream {
   void call_opened(Coroutine& co, bool begins);
   void resumed_by_host(Coroutine& co);
   RequestState state_of(const RequestLife& life, EntryId& from);
-  void wait(EntryId id, FunctionId function);
-  void wake(Entry& e);
 
   const CalledFunctions& called_;
   RequestRules& rules_;
   RequestLedger ledger_;
-  std::vector<Entry> entries_{1};
-  std::vector<EntryId> free_;
+  RequestCoroutines entries_;
   // By coroutine: for which request it worked when a gap began.
   std::unordered_map<CoroutineId, RequestId, RandomHash> before_gap_;
 };

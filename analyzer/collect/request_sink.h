@@ -43,7 +43,15 @@ struct RequestInterval {
   void add(RequestSums request, const RequestRank& rank, size_t limit);
 };
 
-class RequestSink final : public CalledFunctions {
+// What a sink hears that says nothing about requests.
+struct IgnoredEvents {
+  void on_thread(ThreadId) {}
+  void attached(Coroutine&, bool, uint64_t) {}
+  void run_opened(Coroutine&, uint32_t) {}
+  void run_closed(const FrameNotes&, uint64_t) {}
+};
+
+class RequestSink final : public CalledFunctions, public IgnoredEvents {
  public:
   static constexpr bool kNotes = false;
   static constexpr bool kFrames = true;
@@ -80,7 +88,6 @@ class RequestSink final : public CalledFunctions {
   uint32_t enter_again(uint32_t, uint32_t, FunctionId function) { return function; }
   void stream(StreamId number);
   void begins(uint64_t tick) { current_->requests->ledger().lost(tick, tick, facts_.clock); }
-  void on_thread(ThreadId) {}
   uint32_t base(Coroutine& co, const Coroutine* by) {
     current_->requests->attached(co, by);
     return by ? by->frames[by->top].node : 0;
@@ -101,15 +108,12 @@ class RequestSink final : public CalledFunctions {
     current_->requests->ledger().lost(from, to, facts_.clock);
   }
   void gone(Coroutine& co, uint64_t, Gone how) { current_->requests->gone(co, how); }
-  void attached(Coroutine&, bool, uint64_t) {}
   void opened(Coroutine& co, uint64_t, bool begins) { current_->requests->opened(co, begins); }
   void closed(Coroutine& co, uint64_t, uint64_t, bool) { current_->requests->closed(co, co.top); }
   void add_self_time(Machine& machine, uint64_t from, uint64_t to);
   bool takes_runs() const { return !log_.follows_calls(); }
   bool begin_run(Machine& machine, uint64_t) { return current_->machine = &machine, true; }
   void add_self_time(uint32_t, uint64_t) {}
-  void run_opened(Coroutine&, uint32_t) {}
-  void run_closed(const FrameNotes&, uint64_t) {}
   void end_run(uint64_t from, uint64_t to);
 
  private:

@@ -20,14 +20,14 @@ start() { # WORDS...
 }
 read_stacks() { stack --json -p "$1" >"$scratch/stack.json" || fail "--stack: $(cat "$scratch/stack.err")"; }
 # One of ten may fall between two instructions, or into the call of `leaf`.
-running_matches() { read_stacks $target && stacks_in running | grep -qxE "$1"; }
+running_matches() { read_stacks $target && stacks_in running | grep -xE "$1" >/dev/null; }
 
 for how in jit interpreter; do
   start $how loop
   within 30 "leaf ($how)" running_matches '1 leaf:(9|1[01]) middle:24 @40:42'
   same "suspended ($how)" "$(stacks_in suspended)" "500 [builtin]yield inner:28 waiter:29"
   same "not started ($how)" "$(stacks_in 'not started')" "1 waiter:27"
-  stacks_in normal | grep -qE '^1 \[builtin\]outer go:44 @0:46( \[c\])?$' || fail "normal ($how): $(stacks_in normal)"
+  stacks_in normal | grep -E '^1 \[builtin\]outer go:44 @0:46( \[c\])?$' >/dev/null || fail "normal ($how): $(stacks_in normal)"
   same "coroutines ($how)" "$(jq '.processes[0].vms[0].coroutines | length' "$scratch/stack.json")" 503
   same "notes ($how)" "$(jq -c '.processes[0].notes' "$scratch/stack.json")" "[]"
   # A busy machine may delay us, but not each time.
@@ -62,7 +62,7 @@ sleeper=$target
 start jit grow
 for i in $(seq 30); do
   read_stacks $target
-  stacks_in running | grep -qE '^1 (.* )?(grow:18 )?middle:24 @40:42$' || fail "impossible: $(stacks_in running)"
+  stacks_in running | grep -E '^1 (.* )?(grow:18 )?middle:24 @40:42$' >/dev/null || fail "impossible: $(stacks_in running)"
 done
 # Several processes, and descendants.
 stack --json -p $target -p $sleeper >"$scratch/two.json"
