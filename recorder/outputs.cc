@@ -121,8 +121,8 @@ WriteQueue& Outputs::queue() {
   return *queue_;
 }
 
-OutputSelection Outputs::selection(pid_t pid) {
-  OutputSelection s;
+SelectionSettings Outputs::selection(pid_t pid) {
+  SelectionSettings s;
   std::vector<WatchRule> rules;
   for (const auto& [function, ns] : options_.flight ? options_.slow : options_.only_slow)
     rules.push_back({function, ns, false});
@@ -138,7 +138,7 @@ std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& na
   auto output =
       std::make_shared<Output>(queue(), std::move(opened), name, clock_, options_.max_size,
                                options_.compression, options_.output != "-", selection(pid));
-  output->unmatched() = UnmatchedGlobs(options_.include);
+  output->totals().unmatched = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;
 }

@@ -62,7 +62,7 @@ class Outputs {
   // open_output(), for a trace of that process; name: gets the file's name.
   // number: of the snapshot, from 1. From any thread.
   OpenedOutput open_file(pid_t pid, uint32_t number, std::string& name);
-  OutputSelection selection(pid_t pid);
+  SelectionSettings selection(pid_t pid);
   std::shared_ptr<Output> make(OpenedOutput opened, const std::string& name, pid_t pid);
 
   const Options& options_;

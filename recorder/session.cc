@@ -226,7 +226,8 @@ void Session::snapshot(const std::string& why) {
 void Session::write_snapshots() {
   if (options_.flight == 0 || phase_ == Phase::kFinished) return;
   for (const auto& o : outputs_.all()) {
-    if (o->flight()->busy()) processes_.drainer().post([o] { o->flight()->step(); });
+    if (o->selection().flight()->busy())
+      processes_.drainer().post([o] { o->selection().flight()->step(); });
   }
 }
 

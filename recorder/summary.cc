@@ -31,7 +31,7 @@ std::string advice(const Options& options, bool slow, Output& output) {
 
 std::string lost_text(const Options& options, bool slow, Output& output) {
   const OutputTotals& t = output.totals();
-  const uint64_t ticks = t.lost_time.covered(output.start().tick, output.end().tick);
+  const uint64_t ticks = t.lost_time.covered(output.time().start.tick, output.time().end.tick);
   const double ns = ticks_to_ns(output.rate_so_far(), ticks);
   std::string text = "LOST: " + counted(t.lost, "event") + " in " + counted(t.gaps, "gap") + ", " +
                      time_text(ns) + " in all" + advice(options, slow, output);
@@ -51,7 +51,7 @@ std::string next_command(const Options& options, Outputs& outputs) {
   const std::string dir = slash == self.npos ? "" : self.substr(0, slash + 1);
   std::string line = shell_word(dir + "luatrace-analyze");
   for (const auto& o : outputs.all()) {
-    const FlightRecorder* const flight = o->flight();
+    const FlightRecorder* const flight = o->selection().flight();
     if (flight != nullptr && flight->files().empty()) continue;
     const std::string& name = flight != nullptr ? flight->files().back() : o->writer().name();
     line += " " + shell_word(name.starts_with("-") ? "./" + name : name);
@@ -62,11 +62,11 @@ std::string next_command(const Options& options, Outputs& outputs) {
 // What --flight and --only-slow have written, instead of everything.
 void summarize_selection(const Options& options, Outputs& outputs, Output& o) {
   std::vector<std::string> lines;
-  if (FlightRecorder* const flight = o.flight()) {
+  if (FlightRecorder* const flight = o.selection().flight()) {
     flight->settle();
     if (flight->failed()) outputs.set_failed();
     lines = flight->remarks();
-  } else if (SlowTrees* const slow = o.slow()) {
+  } else if (SlowTrees* const slow = o.selection().slow()) {
     lines = slow->remarks();
     const TraceWriter& w = slow->out();
     log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) + " written");
@@ -79,12 +79,12 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   o.writer().forget_unwritten();
   const TraceWriter& w = o.writer();
   const OutputTotals& t = o.totals();
-  const auto ns = static_cast<double>(o.end().mono_ns - o.start().mono_ns);
+  const auto ns = static_cast<double>(o.time().end.mono_ns - o.time().start.mono_ns);
   if (!options.quiet)
     log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
-        (o.flight() != nullptr || o.slow() != nullptr ? "in all, " : "") +
-        counted(t.streams, "stream") + " of " + counted(t.processes, "process", "processes"));
+        (o.selection().takes_all() ? "" : "in all, ") + counted(t.streams, "stream") + " of " +
+        counted(t.processes, "process", "processes"));
   summarize_selection(options, outputs, o);
   if (t.lost > 0) log(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)
@@ -103,7 +103,7 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
 void report_unmatched(const Options& options, Outputs& outputs) {
   for (const std::string& glob : options.include) {
     const bool matched = std::any_of(outputs.all().begin(), outputs.all().end(), [&](auto& o) {
-      const auto& left = o->unmatched().left();
+      const auto& left = o->totals().unmatched.left();
       return std::find(left.begin(), left.end(), glob) == left.end();
     });
     if (!matched)

@@ -147,7 +147,7 @@ Attached Source::add(pid_t pid) {
 
 void Source::begin(pid_t pid, const std::shared_ptr<Output>& output, uint32_t number) {
   r_.by_pid.at(pid)->sink = &sinks_.of(output);
-  output->add_user();
+  output->users()++;
   renumber(pid, number);
 }
 
@@ -225,7 +225,7 @@ void Source::end(AttachedProcess& a) {
         a.slot, [&](uint64_t state, uint64_t events) { blocks_.lose_tail(a, state, events); });
   blocks_.end_streams(a, a.gone);
   by_slot_[a.slot] = nullptr;
-  if (a.sink != nullptr) a.sink->output->remove_user();
+  if (a.sink != nullptr) a.sink->output->users()--;
 }
 
 // Before the sites are detached: lowers the semaphores, and waits for VMs to notice. Unflushed

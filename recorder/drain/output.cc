@@ -32,38 +32,22 @@ void OutputTotals::add(const WordScanner& words, bool is_damaged) {
 }
 
 Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
-               uint64_t max_size, int compression, bool empty_it, OutputSelection selection)
+               uint64_t max_size, int compression, bool empty_it, SelectionSettings selection)
     : queue_(queue),
       opened_(std::move(opened)),
       clock_(clock),
       max_size_(max_size),
       compression_(compression),
       reserved_(kEndReserve),
-      start_(sample_clocks(clock)) {
-  open_writer(std::move(name), empty_it, std::move(selection));
-}
-
-void Output::open_writer(std::string name, bool empty_it, OutputSelection selection) {
-  const auto rate = [this] { return rate_so_far(); };
-  if (selection.flight.bytes > 0) {
-    flight_ = std::make_unique<FlightRecorder>(queue_, std::move(selection.flight), opened_, name,
-                                               std::move(selection.open), rate);
-    // At once: what has hit the watch is the newest in the window.
-    flight_->flight().after_write([this] {
-      if (flight_->wanted()) snapshot("");
+      time_{sample_clocks(clock)} {
+  writer_ = selection_.make_writer(
+      queue_, {opened_, std::move(name), header(), max_size_, compression_, empty_it},
+      std::move(selection), [this] { return rate_so_far(); });
+  // At once: what has hit the watch is the newest in the window.
+  if (FlightRecorder* const flight = selection_.flight())
+    flight->flight().after_write([this, flight] {
+      if (flight->wanted()) snapshot("");
     });
-    writer_ = std::make_unique<TraceWriter>(flight_->sink(), std::move(name), header());
-    return;
-  }
-  auto file = std::make_unique<TraceWriter>(queue_.file(opened_.fd, empty_it), name, header());
-  if (compression_ > 0) file->compress(compression_);
-  if (!selection.only_slow.empty()) {
-    auto slow = std::make_unique<SlowTrees>(std::move(file), std::move(selection.only_slow),
-                                            max_size_, rate);
-    slow_ = slow.get();
-    file = std::make_unique<TraceWriter>(std::move(slow), std::move(name), header());
-  }
-  writer_ = std::move(file);
 }
 
 lt_file_header Output::header() const {
@@ -73,22 +57,23 @@ lt_file_header Output::header() const {
   const ClockRate rate = rate_so_far();
   h.tick_mult = rate.mult;
   h.tick_shift = rate.shift;
-  h.start_tick = start_.tick;
-  h.start_mono_ns = start_.mono_ns;
-  h.start_real_ns = start_.real_ns;
+  h.start_tick = time_.start.tick;
+  h.start_mono_ns = time_.start.mono_ns;
+  h.start_real_ns = time_.start.real_ns;
   h.trace_id = random_id();
   return h;
 }
 
 ClockRate Output::rate_so_far() const {
-  return rate_between(clock_, start_, end_.mono_ns != 0 ? end_ : sample_clocks(clock_));
+  return rate_between(clock_, time_.start,
+                      time_.end.mono_ns != 0 ? time_.end : sample_clocks(clock_));
 }
 
 bool Output::accept_clock(uint32_t clock) {
   if (clock == clock_) return true;
   if (totals_.streams > 0 || !writer_->seekable()) return false;
   clock_ = clock;
-  start_ = sample_clocks(clock);
+  time_.start = sample_clocks(clock);
   if (!writer_->restart(header())) return false;
   begin(note_);
   return true;
@@ -110,7 +95,7 @@ uint32_t Output::add_stream(const lt_stream_info& info) {
 }
 
 void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  unmatched_.see(records);
+  totals_.unmatched.see(records);
   writer_->write_funcs(stream, count, records);
 }
 
@@ -119,8 +104,8 @@ void Output::write_clock() {
 }
 
 bool Output::has_space(uint64_t bytes) {
-  if (slow_ != nullptr) full_ |= slow_->full();
-  if (!flight_ && slow_ == nullptr && !finished_ && max_size_ != 0 &&
+  full_ |= selection_.full();
+  if (selection_.takes_all() && !finished_ && max_size_ != 0 &&
       writer_->bytes() + reserved_ + bytes > max_size_)
     full_ = true;
   return !dead();
@@ -152,7 +137,7 @@ void Output::count_missing(uint32_t stream, const Discarded& d) {
 }
 
 void Output::give_up() {
-  if (flight_) return flight_->settle();
+  if (FlightRecorder* const flight = selection_.flight()) return flight->settle();
   if (!writer_->ok()) return;  // that was reported
   for (const auto& [stream, d] : writer_->forget_unwritten()) count_missing(stream, d);
   if (writer_->ok()) return;
@@ -161,18 +146,18 @@ void Output::give_up() {
 }
 
 void Output::wait_for_space() {
-  if (end_.mono_ns == 0) end_ = sample_clocks(clock_);
+  if (time_.end.mono_ns == 0) time_.end = sample_clocks(clock_);
   queue_.wait_for_space();
 }
 
 void Output::finish(uint32_t reason, int exit_status) {
   if (finished_) return;
-  if (end_.mono_ns == 0) end_ = sample_clocks(clock_);
+  if (time_.end.mono_ns == 0) time_.end = sample_clocks(clock_);
   finished_ = true;
   for (const auto& [stream, d] : writer_->discarded()) count_missing(stream, d);
   if (writer_->ok()) {
     writer_->write_discarded();
-    writer_->write_clock(end_);
+    writer_->write_clock(time_.end);
     lt_end_info info{};
     info.lost = totals_.lost;
     info.reason = full_ ? static_cast<uint32_t>(LTQ_MAX_SIZE) : reason;
@@ -181,22 +166,22 @@ void Output::finish(uint32_t reason, int exit_status) {
     const ClockRate rate = rate_so_far();
     writer_->set_clock_rate(rate.mult, rate.shift);
   }
-  if (flight_) flight_->finish(reason, exit_status, header(), end_);
+  if (FlightRecorder* const flight = selection_.flight())
+    flight->finish(reason, exit_status, header(), time_.end);
   writer_->close();
 }
 
-// -- A selection of the events --
-
 void Output::snapshot(const std::string& why) {
-  if (!flight_ || finished_) return;
+  FlightRecorder* const flight = selection_.flight();
+  if (flight == nullptr || finished_) return;
   if (!why.empty()) writer_->flush();
-  flight_->request(why, header(), sample_clocks(clock_));
+  flight->request(why, header(), sample_clocks(clock_));
 }
 
 void Output::end_stream(uint32_t stream) {
-  if (!finished_) writer_->flush();
-  if (flight_ && !finished_) flight_->flight().end_stream(stream);
-  if (slow_ != nullptr && !finished_) slow_->end_stream(stream);
+  if (finished_) return;
+  writer_->flush();
+  selection_.end_stream(stream);
 }
 
 }  // namespace luatrace::record

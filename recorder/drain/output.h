@@ -11,8 +11,7 @@
 #include <string>
 
 #include "recorder/drain/chunk_globs.h"
-#include "recorder/drain/flight_recorder.h"
-#include "recorder/drain/slow_trees.h"
+#include "recorder/drain/event_selection.h"
 #include "recorder/drain/write_queue.h"
 #include "recorder/os/clock.h"
 #include "trace/open_output.h"
@@ -32,16 +31,16 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t backwards = 0;       // steps back of the clock
   uint64_t streams = 0;
   uint64_t processes = 0;
+  UnmatchedGlobs
+      unmatched;  // of --include: set at the beginning, it keeps what has matched nothing
 
   // A stream has ended, with those words.
   void add(const WordScanner& words, bool is_damaged);
 };
 
-// What of the events is written: everything, unless one of these is set.
-struct OutputSelection {
-  FlightSettings flight;
-  OpenSnapshot open;
-  std::vector<WatchRule> only_slow;
+struct RecordedTime {
+  lt_clock_info start;
+  lt_clock_info end{};  // all 0 until it is known
 };
 
 class Output {
@@ -49,14 +48,12 @@ class Output {
   // Takes the opened file. The queue must outlive this object. max_size 0: no limit. compression:
   // level of zstd, 0: none. empty_it: a regular file is emptied first.
   Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
-         uint64_t max_size, int compression, bool empty_it, OutputSelection selection = {});
+         uint64_t max_size, int compression, bool empty_it, SelectionSettings selection = {});
 
   // What comes from the rings; with a selection not what reaches the file.
   TraceWriter& writer() { return *writer_; }
-  // Null: everything is written.
-  FlightRecorder* flight() { return flight_.get(); }
-  SlowTrees* slow() { return slow_; }
-  // flight(): asks for a snapshot; why empty: for what it has seen.
+  EventSelection& selection() { return selection_; }
+  // --flight: asks for a snapshot; why empty: for what the flight recorder has seen.
   void snapshot(const std::string& why);
   // Nothing more comes from that stream.
   void end_stream(uint32_t stream);
@@ -80,15 +77,14 @@ class Output {
   // answer is always no, and the output is dead().
   bool has_space(uint64_t bytes);
   // Can it take events now? If not they stay in the rings until the disk has caught up.
-  bool ready() const { return flight_ || !queue_.full(); }
+  bool ready() const { return selection_.flight() != nullptr || !queue_.full(); }
   bool crowded() const { return queue_.crowded(); }
   // The recording has just ended: from here on writing waits for the disk, until the queue's
   // deadline.
   void wait_for_space();
   // Something that may still write begins, or ends: a ring that is drained, a process attached
   // through BPF.
-  void add_user() { users_++; }
-  void remove_user() { users_--; }
+  size_t& users() { return users_; }
   // Is there no such thing any more, and has everything reached the disk (or failed)? Flushes.
   bool settled();
   // It ended before its processes did: full, or an error.
@@ -99,8 +95,6 @@ class Output {
   void announce_early_end();
 
   OutputTotals& totals() { return totals_; }
-  // --include: set at the beginning; what is left at the end has matched no function in the file.
-  UnmatchedGlobs& unmatched() { return unmatched_; }
   // Time has run out: events that have not reached the disk are left out, and counted. Of a
   // finished output all have.
   void discard() {
@@ -120,19 +114,15 @@ class Output {
     return opened_.created;
   }
 
-  const lt_clock_info& start() const { return start_; }
-  const lt_clock_info& end() const { return end_; }
+  const RecordedTime& time() const { return time_; }
   ClockRate rate_so_far() const;
 
  private:
   lt_file_header header() const;
   void count_missing(uint32_t stream, const Discarded& d);
 
-  void open_writer(std::string name, bool empty_it, OutputSelection selection);
-
   WriteQueue& queue_;
-  std::unique_ptr<FlightRecorder> flight_;  // before writer_, which uses it
-  SlowTrees* slow_ = nullptr;               // belongs to writer_
+  EventSelection selection_;  // before writer_, which uses it
   std::unique_ptr<TraceWriter> writer_;
   OpenedOutput opened_;  // the opened file
   uint32_t clock_;
@@ -145,10 +135,8 @@ class Output {
   bool reported_end_ = false;
   std::set<uint32_t> cut_streams_;  // whose last events are not in the file
   std::string note_;
-  lt_clock_info start_;
-  lt_clock_info end_{};  // all 0 until it is known
+  RecordedTime time_;
   OutputTotals totals_;
-  UnmatchedGlobs unmatched_;
 };
 
 }  // namespace luatrace::record

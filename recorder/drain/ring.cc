@@ -111,7 +111,7 @@ RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> o
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       empty_at_(ring_->info().start_tick) {
-  output_->add_user();
+  output_->users()++;
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
   scratch_.reserve(ring_->block_words());
   taken_ns_ = written_ns_ = monotonic_ns();
@@ -296,7 +296,7 @@ void RingDrain::finish() {
   if (!output_->finished()) output_->writer().flush();
   output_->end_stream(stream_);
   add_totals();
-  output_->remove_user();
+  output_->users()--;
 }
 
 // A loss that was going on when the target died, or was reported to stop while its ring was full:

@@ -159,6 +159,11 @@ void lj_ltprobe_stack(void *L, uint32_t id, uint32_t n, int reason, void *g) {
   report.n = 0;
   if (report.compare && n != s->n) fault("the depth of the stack does not match the events", "");
 }
+void lj_ltprobe_markbegin(const char *name, void *L, uint32_t id) { UNUSED(name), UNUSED(L), UNUSED(id); }
+void lj_ltprobe_markend(const char *name, void *L, uint32_t id) { UNUSED(name), UNUSED(L), UNUSED(id); }
+void lj_ltprobe_label(const char *key, const char *value, void *L, uint32_t id) {
+  UNUSED(key), UNUSED(value), UNUSED(L), UNUSED(id);
+}
 void lj_ltprobe_open(void *g, void *L) { UNUSED(g), UNUSED(L); }
 void lj_ltprobe_close(void *g, void *L) { UNUSED(g), UNUSED(L); }
 void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind, uint64_t number,

@@ -133,13 +133,13 @@ TEST_F(OwnFiles, AFileThatIsInUseStaysOpen) {
   std::string why;
   const auto used = processes_.output_of(pid_, why), other = processes_.output_of(pid_ + 1, why);
   drainer.call([&] {
-    used->add_user();
+    used->users()++;
     drainer.finish_soon(used);
     drainer.finish_soon(other);
   });
   wait_until_finished(*other);
   EXPECT_FALSE(finished(*used));
-  drainer.call([&] { used->remove_user(); });
+  drainer.call([&] { used->users()--; });
   wait_until_finished(*used);
 }
 
