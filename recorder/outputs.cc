@@ -76,7 +76,8 @@ OpenedOutput Outputs::open_file(pid_t pid, uint32_t number, std::string& name) {
     close(std::exchange(opened.fd, -1));
     opened.why = "it exists and is not a trace; choose another name, or --force overwrites it";
   }
-  if (opened.fd >= 0) used++;
+  // A snapshot whose file cannot be opened must not be in the way of the next one.
+  if (opened.fd >= 0 || number > 1) used++;
   return opened;
 }
 

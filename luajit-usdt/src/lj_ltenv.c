@@ -30,6 +30,7 @@
 #endif
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
+#include "lj_vm.h"
 #include "luatrace.h"
 
 #define VALUE_SIZE	4096
