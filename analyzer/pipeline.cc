@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <span>
 #include <thread>
 #include <utility>
@@ -190,20 +191,51 @@ RequestLog::Wanted wanted_request(const std::vector<const RequestSums*>& request
   return {requests[id - 1]->stream, RequestId(requests[id - 1]->number)};
 }
 
-// A pass over the file that finds out what must be known of requests in advance.
-Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
+// A pass over the file that finds out something in advance.
+std::unique_ptr<FilteredProfile> Pipeline::survey(
+    Input& input, TraceFacts& facts, const std::function<void(FilteredProfile&)>& prepare) {
   const FilterPlan plan = this->plan();
-  TraceFacts facts;
   Diagnostics diag(input.name(), [](const std::string&) {});
   NodeBudget budget(max_nodes());
-  std::deque<RequestLog> logs;
   auto sum = run<FilteredProfile>(facts, input, diag, jobs(), {}, [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
-    sink->requests = &logs.emplace_back(options_.request_by, RequestLog::Wanted{});
+    prepare(*sink);
     return sink;
   });
   input.rewind();
+  return sum;
+}
+
+// Which values of the label have groups of their own: those with the most time; of equal ones the
+// first by name.
+Pipeline::LabelValues Pipeline::survey_labels(Input& input) {
+  TraceFacts facts;
+  const auto sum = survey(input, facts, [](FilteredProfile&) {});
+  const CallTree& tree = sum->sums().tree();
+  std::vector<uint32_t> root(tree.size());
+  std::map<std::string, uint64_t> times;
+  for (NodeId i{1}; i < tree.size(); ++i) {
+    root[i] = tree[i].parent ? root[tree[i].parent] : tree[i].function;
+    const Function& group = facts.functions[FunctionId(root[i])];
+    if (group.type == kGroupType && group.name != kNoLabel) times[group.name] += tree[i].self;
+  }
+  std::vector<std::pair<uint64_t, std::string>> order;
+  for (const auto& [value, time] : times) order.emplace_back(UINT64_MAX - time, value);
+  std::sort(order.begin(), order.end());
+  order.resize(std::min(order.size(), options_.filter.label_groups));
+  LabelValues values;
+  for (auto& [time, value] : order) values.insert(std::move(value));
+  return values;
+}
+
+// What must be known of requests in advance.
+Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
+  TraceFacts facts;
+  std::deque<RequestLog> logs;
+  const auto sum = survey(input, facts, [&](FilteredProfile& sink) {
+    sink.requests = &logs.emplace_back(options_.request_by, RequestLog::Wanted{});
+  });
   const auto requests = sum->requests->requests();
   RequestSurvey found;
   if (options_.request) found.wanted = wanted_request(requests, options_.request);
@@ -227,6 +259,8 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   RequestSurvey survey;
   if (options_.request || options_.turns || options_.filter.group == GroupBy::kRequest)
     survey = survey_requests(input);
+  LabelValues labels;
+  if (options_.filter.group == GroupBy::kLabel) labels = survey_labels(input);
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(max_nodes());
@@ -239,6 +273,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
     sink->limit(&budget);
     observers.emplace_back(options_, survey.wanted, survey.lives)
         .watch(*sink, options_, survey.groups);
+    sink->label_groups = &labels;
     sink->calls = calls;
     return sink;
   };

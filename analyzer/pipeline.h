@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/collect/call_consumer.h"
@@ -78,12 +79,16 @@ class Pipeline {
   FilterPlan plan() const;
   void profile(Input& input, Diagnostics& diag);
   void trace(Input& input, Diagnostics& diag, const Progress& progress);
+  using LabelValues = std::unordered_set<std::string>;
   struct RequestSurvey {
     RequestLog::Wanted wanted;
     RequestLives lives;
     RequestGroups groups;
   };
   RequestSurvey survey_requests(Input& input);
+  LabelValues survey_labels(Input& input);
+  std::unique_ptr<FilteredProfile> survey(Input& input, TraceFacts& facts,
+                                          const std::function<void(FilteredProfile&)>& prepare);
   void filtered(Input& input, Diagnostics& diag, const Progress& progress);
   template <class Sink, class Make>
   std::unique_ptr<Sink> run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,

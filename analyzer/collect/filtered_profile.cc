@@ -12,6 +12,7 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
                                  FunctionTable& functions, const SymbolFinder& symbols)
     : plan_(plan),
       options_(*plan.options),
+      by_label_(options_.group == GroupBy::kLabel),
       facts_(facts),
       placement_(plan, functions, symbols, sums_.tree()),
       scope_(plan, facts),
@@ -73,8 +74,19 @@ void FilteredProfile::on_thread(ThreadId tid) {
   scope_.on_thread(tid);
 }
 
-// That of the request for which the coroutine works.
+// That of the value that these labels have for the key of --group-by.
+FunctionId FilteredProfile::group_of(const Labels* labels) {
+  if (!labels) return kNoFunction;
+  for (const Label& l : *labels)
+    if (l.key == options_.label)
+      return placement_.group(label_groups && !label_groups->contains(l.value) ? kOtherValues
+                                                                               : l.value);
+  return kNoFunction;
+}
+
+// That of its label, or of the request for which the coroutine works.
 RunningGroup FilteredProfile::running_group(const Coroutine& co) {
+  if (by_label_) return {co.label_group};
   const RequestStream::Work work = request_stream_->work_of(co);
   if (!work.request || work.request >= stream_->groups->size()) return {};
   const uint32_t group = (*stream_->groups)[work.request];
@@ -101,6 +113,7 @@ bool FilteredProfile::has_owner(Coroutine& co, uint32_t index) {
 
 void FilteredProfile::created(Coroutine& by, Coroutine& co, uint64_t now) {
   if (requests) request_stream_->created(by, co);
+  co.label_group = by.label_group;
   const bool by_host = by.top == 0 && by.outside == Coroutine::Outside::kIdle;
   co.origin = placement_.inherited_from(by.frames[by.top].node, by_host);
   if (!coroutines || !scope_.wanted(co) || !scope_.has(now)) return;

@@ -10,7 +10,9 @@
 // of -C) is known when it begins, from an earlier pass over the trace (verdicts.h).
 #pragma once
 
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analyzer/collect/observers.h"
 #include "analyzer/collect/placement.h"
@@ -70,6 +72,8 @@ class FilteredProfile {
   WaitLog* waits = nullptr;
   RequestLog* requests = nullptr;
   const RequestGroups* request_groups = nullptr;  // --group-by request; needs `requests`.
+  // --group-by label:KEY: the values that have groups of their own; null: all.
+  const std::unordered_set<std::string>* label_groups = nullptr;
   Timeline* timeline = nullptr;
   ThreadLog* threads = nullptr;
   std::vector<CallObserver*> calls;
@@ -105,7 +109,7 @@ class FilteredProfile {
   }
   uint32_t enter_base(uint32_t raw, FunctionId function) { return placement_.enter(raw, function); }
   uint32_t enter_again(uint32_t raw, uint32_t old, FunctionId function) {
-    return placement_.enter(request_groups ? running_groups_.next(raw) : raw, function,
+    return placement_.enter(has_running_groups() ? running_groups_.next(raw) : raw, function,
                             placement_.is_dropped(old));
   }
   bool prefetches() { return !stream_->verdicts && machine_tree().is_large(); }
@@ -116,13 +120,14 @@ class FilteredProfile {
   uint32_t base(Coroutine& co, const Coroutine* by) {
     if (requests) request_stream_->attached(co, by);
     const uint32_t raw = scope_.base(placement_, co, by);
-    return request_groups ? running_groups_.base(co, raw, running_group(co)) : raw;
+    return has_running_groups() ? running_groups_.base(co, raw, running_group(co)) : raw;
   }
   void request(const Coroutine& current, Coroutine& co, uint64_t request) {
     if (requests) request_stream_->request(current, co, request);
   }
   void labeled(const Coroutine& current, Coroutine& co) {
     if (requests) request_stream_->labeled(current, co);
+    if (by_label_) co.label_group = group_of(co.labels.get());
   }
   void yielded(Coroutine& co, const Coroutine* resumer) {
     if (requests) request_stream_->yielded(co, resumer);
@@ -177,9 +182,11 @@ class FilteredProfile {
   };
   // Clips from..to to the time range, and adds it to the traced time. False if nothing is left.
   bool take_time(uint64_t& from, uint64_t& to);
+  bool has_running_groups() const { return request_groups || by_label_; }
+  FunctionId group_of(const Labels* labels);
   RunningGroup running_group(const Coroutine& co);
   void follow_group(Coroutine& co) {
-    if (request_groups) running_groups_.follow(stream_->machine, co, running_group(co));
+    if (has_running_groups()) running_groups_.follow(stream_->machine, co, running_group(co));
   }
   void leave_call(Coroutine& co);
   bool has_owner(Coroutine& co, uint32_t index);
@@ -214,6 +221,7 @@ class FilteredProfile {
 
   const FilterPlan& plan_;
   const FilterOptions& options_;
+  const bool by_label_;
   const TraceFacts& facts_;
   HistogramProfile sums_;  // Its tree is the shown one.
   Placement placement_;

@@ -21,6 +21,7 @@ FunctionId Groups::none() {
   if (!none_)
     none_ = make(by_phase()     ? "[no phase]"
                  : by_request() ? "[no request]"
+                 : by_label()   ? kNoLabel
                  : by_plugin()  ? "[no plugin]"
                                 : "[other]");
   return none_;

@@ -20,8 +20,11 @@ class Groups {
 
   bool by_phase() const { return options_.group == GroupBy::kPhase; }
   bool by_request() const { return options_.group == GroupBy::kRequest; }
+  bool by_label() const { return options_.group == GroupBy::kLabel; }
+  // Whether groups may change while calls are open (running_groups.h).
+  bool by_running() const { return by_request() || by_label(); }
   // Whether each outermost call is below its group, or below that of those without one.
-  bool at_root() const { return by_phase() || by_request(); }
+  bool at_root() const { return by_phase() || by_running(); }
   bool by_plugin() const { return options_.group == GroupBy::kPlugin; }
 
   // Returns the pseudo-function of a group, of coroutines or something else.

@@ -167,7 +167,7 @@ Place Placement::place(uint32_t raw) {
 void Placement::place_group(Place& p, FunctionId function) {
   if (options_.inherits_groups() && !groups_.is_of_coroutine(function))
     return static_cast<void>(p.inherited = function);
-  if (groups_.by_request() && !groups_.is_of_coroutine(function)) {
+  if (groups_.by_running() && !groups_.is_of_coroutine(function)) {
     p.group = function;
     p.depth = 0;
     p.out = p.fold = enter_at_root(p, function);
@@ -178,7 +178,7 @@ void Placement::place_group(Place& p, FunctionId function) {
   if (groups_.is_of_coroutine(function)) p.coroutine = function;
   if (groups_.by_phase())
     p.fold = out_.enter(kRootNode, p.inherited ? p.inherited : groups_.none());
-  if (groups_.by_request() && !p.group)
+  if (groups_.by_running() && !p.group)
     p.group = groups_.none(), p.fold = out_.enter(kRootNode, p.group);
   p.out = p.fold = out_.enter(p.fold, function);
   // A coroutine has no file, so its own time gets a group, too: not [other], which has calls.
@@ -204,7 +204,7 @@ void Placement::place_function(Place& p, uint32_t raw) {
   if (groups_.by_phase() && !above.group) {
     p.group = groups_.of_outermost(above.inherited, r.group, r.main_chunk);
     under = p.fold = enter_at_root(above, p.group);
-  } else if (groups_.by_request() && !above.group) {
+  } else if (groups_.by_running() && !above.group) {
     p.group = groups_.none();
     under = p.fold = enter_at_root(above, p.group);
   }

@@ -14,7 +14,7 @@
 //
 // --group-by phase and plugin depend on who created a coroutine, too: such a group is a node of the
 // raw tree above the coroutine's calls (enter_inherited()), which is no node of the shown tree but
-// tells the next call its group. So is that of --group-by request (enter_group(),
+// tells the next call its group. So is that of --group-by request and label (enter_group(),
 // running_groups.h), which is a node of the shown tree, too, at its root: calls in the group are
 // shown below it, wherever they were called.
 //

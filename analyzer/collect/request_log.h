@@ -4,8 +4,8 @@
 //
 // A request is an address of the host's (LTX_REQUEST), which it uses again for later requests, or
 // (--request-by) a call of a function, or a coroutine that the host resumes. One life at such an
-// address is one request. A coroutine that a running call resumed works for whom that call works
-// for; any other one for its own request.
+// address is one request. A coroutine that a running call resumed works for the request of that
+// call; any other one for its own.
 //
 // Invariant: an entry's life and the counters and lists of that life agree: change them by
 // work_for(), set_open() and RequestCoroutines::wait() and wake() only.

@@ -2,11 +2,11 @@
 // Groups of calls that may change while the calls are open: the group of what runs now.
 //
 // Threads and Lua VMs are groups of what runs there, phases and plugins groups of call paths. But
-// for whom a coroutine works (--group-by request) depends on neither: it can change at any moment,
-// and a call can be the first of its group. Such a group is a node of the raw tree above the calls
-// that are in it (Placement::enter_group()). When it changes, the open calls move there, as those
-// of a coroutine do that is resumed elsewhere; time that has passed stays where it was. A label of
-// the coroutine is such a group, too: only RunningGroup has to come from elsewhere.
+// for whom a coroutine works (--group-by request), and its label (--group-by label:KEY), depend on
+// neither: they can change at any moment, and a call can be the first of its group. Such a group is
+// a node of the raw tree above the calls that are in it (Placement::enter_group()). When it
+// changes, the open calls move there, as those of a coroutine do that is resumed elsewhere; time
+// that has passed stays where it was.
 //
 // Invariant: the call on top, and the coroutine outside of its calls, are in Coroutine::group,
 // unless the machine's work budget did not suffice to move them.

@@ -34,10 +34,24 @@ std::string coroutine_text(const CoroutineFilter& filter);
 
 enum class CoroutineMode { kLinked, kSeparate, kMerged };
 // Up to kPhase a node above the calls for each group, from kFile on groups instead of functions.
-enum class GroupBy { kNone, kThread, kCoroutine, kVm, kRequest, kPhase, kFile, kPlugin, kPattern };
+enum class GroupBy {
+  kNone,
+  kThread,
+  kCoroutine,
+  kVm,
+  kRequest,
+  kLabel,
+  kPhase,
+  kFile,
+  kPlugin,
+  kPattern
+};
 // As users write them; kPattern has no name.
-constexpr const char* kGroupNames[] = {"none",    "thread", "coroutine", "vm",
-                                       "request", "phase",  "file",      "plugin"};
+constexpr const char* kGroupNames[] = {"none",      "thread", "coroutine", "vm",    "request",
+                                       "label:KEY", "phase",  "file",      "plugin"};
+// Groups by label that are no values.
+constexpr const char* kNoLabel = "[no label]";
+constexpr const char* kOtherValues = "[other values]";
 
 // The options that produced a profile, as text. Options of different meaning never have equal
 // signatures, so signatures distinguish profiles, including saved ones. The order and repetition of
@@ -65,8 +79,10 @@ struct FilterOptions {
   std::vector<CoroutineFilter> coroutines;
   CoroutineMode mode = CoroutineMode::kLinked;
   GroupBy group = GroupBy::kNone;
-  std::string
-      group_pattern;  // kPattern: WHAT of --group-by. kRequest: all that defines the groups.
+  std::string group_pattern;  // kPattern and kLabel: WHAT of --group-by. kRequest: all that defines
+                              // the groups.
+  std::string label;                 // kLabel: its key.
+  size_t label_groups = 100;         // Values with groups of their own.
   size_t request_groups = 100;       // Requests with groups of their own; 0: all.
   std::vector<std::string> plugins;  // Patterns of --plugin; empty: kPluginPatterns.
 

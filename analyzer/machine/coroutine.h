@@ -90,6 +90,7 @@ struct Coroutine {
   uint32_t logged_epoch = 0;         // The epoch in which CoroutineLog got to know it.
   RequestCoroutineId request_entry;  // That in RequestStream, 0: none.
   FunctionId origin;        // The group of the call that created it (Placement::inherited_from()).
+  FunctionId label_group;   // The group of its label (--group-by label:KEY), or kNoFunction.
   FunctionId group;         // What runs in it belongs to (RunningGroups), or kNoFunction, ...
   uint32_t group_from = 1;  // ... from the call at this depth inwards.
   uint32_t epoch = 1;       // Changes when it wakes or its calls move.

@@ -165,6 +165,13 @@ void read_request_groups(const Given& given, std::string& what, FilterOptions& f
   what = kByRequest;
 }
 
+void read_label_groups(const std::string& what, FilterOptions& f) {
+  f.label = what.substr(kByLabel.size());
+  if (f.label.empty()) throw UsageError("--group-by label: needs the key of a label");
+  f.group = GroupBy::kLabel;
+  f.group_pattern = what;
+}
+
 void read_grouping(const Given& given, FilterOptions& f) {
   for (const auto& mode : given.list("coroutines")) {
     if (mode == "linked") f.mode = CoroutineMode::kLinked;
@@ -178,6 +185,7 @@ void read_grouping(const Given& given, FilterOptions& f) {
   if (!what) return;
   if (*what == "state") what = "vm";  // Its earlier name, until version 0.3.
   read_request_groups(given, *what, f);
+  if (what->starts_with(kByLabel)) return read_label_groups(*what, f);
   auto found = std::find(std::begin(kGroupNames), std::end(kGroupNames), *what);
   f.group = static_cast<GroupBy>(found - std::begin(kGroupNames));  // None found: kPattern.
   if (f.group != GroupBy::kPattern) return;

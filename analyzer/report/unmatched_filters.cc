@@ -70,6 +70,7 @@ void UnmatchedFilters::file(const TraceFacts& facts, const FilteredProfile& prof
     for (FunctionId i = kFirstFunction; i < facts.functions.size(); ++i)
       if (facts.functions[i].type != kGroupType) offer(describe(facts.functions[i], symbols));
   if (profile.request_groups) group_matched_ |= !profile.request_groups->names().empty();
+  if (profile.label_groups) group_matched_ |= !profile.label_groups->empty();
   uint64_t first = UINT64_MAX, last = 0;
   for (const StreamSums& sums : facts.sums) {
     vms_.insert(sums.stream);
@@ -119,6 +120,10 @@ void UnmatchedFilters::groups(std::vector<std::string>& out) const {
     out.push_back(
         "--group-by request: no request is known, so all functions are in [no request]: see "
         "--request-by");
+  if (options_.group == GroupBy::kLabel)
+    out.push_back("--group-by " + pattern +
+                  ": no coroutine has this label (luatrace.label), so all functions are in " +
+                  kNoLabel);
   if (options_.group == GroupBy::kPhase)
     out.push_back(
         "--group-by phase: no function of the trace is an inline *_by_lua block of nginx, so no "

@@ -81,7 +81,7 @@ static int api_enter(void)
   if (was == self ||
       !__atomic_compare_exchange_n(&rec.busy, &was, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
     return 0;
-  if (was) {  /* Whatever it was replacing. */
+  if (was) {  /* That thread may have been replacing them. */
     rec.args = NULL;
     rec.file = NULL;
   }
@@ -115,8 +115,8 @@ static void keep_line(const char *line, size_t n)
 static const char *recorders_reason(const char *ours)
 {
   size_t n = strlen(messages);
-  if (!n) return api_fail(ours, "");
-  return api_fail(messages[n-1] == '\n' ? (messages[n-1] = '\0', messages) : messages, "");
+  if (n && messages[n-1] == '\n') messages[n-1] = '\0';
+  return api_fail(n ? messages : ours, "");
 }
 
 /* -- Descriptors ---------------------------------------------------------- */
@@ -278,7 +278,7 @@ static const char *take_settings(void)
   int n = api_receive(answer, sizeof(answer), START_MS);
   if (n < 0) return api_fail("luatrace-record does not answer", "");
   if (n == 0) return recorders_reason("luatrace-record has ended");
-  if (another_recorder()) return message;  /* Meanwhile: the settings are its own. */
+  if (another_recorder()) return message;  /* It has come meanwhile: the settings are its own. */
   lj_ltctl_defaults();
   while (p < answer+n) {
     char *value = strchr(p, '='), *next = p+strlen(p)+1;
@@ -337,29 +337,30 @@ static const char *api_start(lua_State *L, const char *file, char **options)
 
 /* -- The interface ---------------------------------------------------------- */
 
+/* Is this process being recorded by a recorder of its own? */
+static int is_open(void)
+{
+  return rec.pid == (int32_t)getpid();
+}
+
 /* Does the control structure still have the settings of our recorder? */
 static int is_ours_to_switch(void)
 {
-  return rec.pid == (int32_t)getpid() && !luajit_usdt_control.owner;
+  return is_open() && !luajit_usdt_control.owner;
 }
 
 /* Reason why no recording can be started, or NULL. */
 static const char *api_already(void)
 {
-  if (rec.pid == (int32_t)getpid()) return api_fail("the recording has been started already", "");
+  if (is_open()) return api_fail("the recording has been started already", "");
   return another_recorder();
-}
-
-static int is_open(void)
-{
-  return rec.pid == (int32_t)getpid();
 }
 
 /* In a forked child: end its part in the recording of its parent. */
 static void leave_parents(lua_State *L)
 {
   LTControl *c = &luajit_usdt_control;
-  if (rec.pid == 0 || rec.pid == (int32_t)getpid()) return;
+  if (rec.pid == 0 || is_open()) return;
   if (!c->owner) {
     __atomic_store_n(&c->ring, 0, __ATOMIC_RELEASE);
     c->socket[0] = '\0';

@@ -8,7 +8,7 @@
 ** the next instruction of Lua code, where it is safe to call the program (lj_lthook_deliver).
 **
 ** Invariants: time passes in one node of a watch at a time, or in none while its coroutine is
-** suspended. A watch has up to MAXNODES nodes; what does not fit counts for the calls around it, and
+** suspended, or the program is called with a tree. A watch has up to MAXNODES nodes; what does not fit counts for the calls around it, and
 ** the tree is marked as cut. Nothing here throws, or uses the Lua stack, but for deliver. */
 
 #define lj_lthook_c
@@ -35,6 +35,7 @@
 #define MAXHOOKS	64u	/* Hooked functions of a VM. */
 #define MAXOPEN		64u	/* Their calls that are open at a time. */
 #define MAXDONE		1024u	/* Trees that wait. */
+#define MAXWAIT		100000u	/* Nodes of the trees that wait. */
 #define MAXNODES	10000u	/* Of a tree. */
 #define MAXLEVELS	1000u
 #define MAXSTRANDS	64u	/* Coroutines of a watch. */
@@ -76,6 +77,7 @@ struct LTHooks {
   uint32_t nhook, last;
   Watch *open[MAXOPEN];
   uint32_t nopen, ndone, skipped;
+  uint32_t nwait;	/* Nodes of the trees that wait. */
   Watch *first, **end;	/* Those that have ended. */
   Watch *called;	/* What the program is being called with. */
   uint32_t busy;	/* The program is being called. */
@@ -207,7 +209,7 @@ static void end_watch(global_State *g, LTHooks *h, uint32_t i, int error)
 {
   Watch *w = h->open[i];
   h->open[i] = h->open[--h->nopen];
-  if (h->ndone == MAXDONE) {
+  if (h->ndone == MAXDONE || h->nwait + w->tree.count > MAXWAIT) {
     h->skipped++;
     free_watch(w);
     return;
@@ -219,6 +221,7 @@ static void end_watch(global_State *g, LTHooks *h, uint32_t i, int error)
   *h->end = w;
   h->end = &w->next;
   h->ndone++;
+  h->nwait += w->tree.count;
   poll_soon(g);
 }
 
@@ -382,6 +385,7 @@ static Watch *take_done(LTHooks *h)
   h->first = w->next;
   if (!h->first) h->end = &h->first;
   h->ndone--;
+  h->nwait -= w->tree.count;
   return w;
 }
 
@@ -413,6 +417,18 @@ static void call_program(lua_State *L, LTHooks *h, Watch *w)
   free_watch(w);
 }
 
+/* Time passes in the calls that are open; counted: 0: what has passed is that of the program's
+** functions that were called with trees. */
+static void pass_all(LTHooks *h, int counted)
+{
+  uint64_t now = lj_ltctl_monotonic();
+  uint32_t i;
+  for (i = 0; i < h->nopen; i++) {
+    if (counted) pass_time(h->open[i], now);
+    else h->open[i]->last = now;
+  }
+}
+
 static TValue *cpdeliver(lua_State *L, lua_CFunction dummy, void *ud)
 {
   LTHooks *h = (LTHooks *)ud;
@@ -435,9 +451,11 @@ void lj_lthook_deliver(lua_State *L)
     return;
   }
   lj_trace_abort(g);
+  pass_all(h, 1);
   h->busy = 1;
   lj_vm_cpcall(L, NULL, h, cpdeliver);
   h->busy = 0;
+  pass_all(h, 0);
   if (h->called) free_watch(h->called);
   h->called = NULL;
   if (h->first) poll_soon(g);

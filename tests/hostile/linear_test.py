@@ -45,6 +45,7 @@ OUTPUTS = {
     "by request": ["--tree", "--group-by", "request:0"],
     "by request, -F": ["--report", "-F", "f*", "--group-by", "request:0", "--request-by", "f2"],
     "by request, by coroutine": ["--folded=/dev/null", "--group-by", "request", "--request-by", "@coroutines"],
+    "by label": ["--tree", "--group-by", "label:k"],
     "-H, by plugin": ["--report", "-H", "f3", "--group-by", "plugin", "--plugin", "*"],
     "merged coroutines, -F": ["--report", "--coroutines=merged", "-F", "f*"],
     "chrome": ["--format", "chrome", "-o", "/dev/null"],

@@ -36,6 +36,7 @@ class PprofWriter {
   void header();
   void function(uint64_t id, const FrameName& name);
   void samples();
+  std::string label_key() const;
 
   GzipWriter gzip_;
   const Report& report_;
@@ -78,8 +79,20 @@ void PprofWriter::function(uint64_t id, const FrameName& name) {
   put(fields.message(kFunction, f).message(kLocation, location));
 }
 
+// The key of the label by whose values all files are grouped; "": they are not.
+std::string PprofWriter::label_key() const {
+  std::string key;
+  for (const ReportFile& f : report_.files) {
+    const std::string groups = f.signature ? f.signature->groups : "";
+    if (!groups.starts_with("label:") || (!key.empty() && groups != "label:" + key)) return "";
+    key = groups.substr(sizeof "label:" - 1);
+  }
+  return key;
+}
+
 void PprofWriter::samples() {
   const CallTree& tree = report_.tree;
+  const std::string key = label_key();
   std::vector<uint64_t> stack;
   ProtoMessage sample, fields;
   for (NodeId i{1}; i < tree.size(); ++i) {
@@ -90,7 +103,12 @@ void PprofWriter::samples() {
     const uint64_t values[] = {tree[i].calls, tree[i].self};
     sample.clear();
     fields.clear();
-    put(fields.message(kSample, sample.integers(1, stack).integers(2, values)));
+    sample.integers(1, stack).integers(2, values);
+    const ReportFunction& root = report_.functions[stack.back() - 1];
+    if (!key.empty() && root.kind == FunctionKind::kGroup && root.name != kNoLabel &&
+        root.name != kOtherValues)
+      sample.message(3, ProtoMessage().integer(1, string(key)).integer(2, string(root.name)));
+    put(fields.message(kSample, sample));
   }
 }
 
