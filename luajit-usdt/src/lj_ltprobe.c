@@ -50,6 +50,13 @@ extern unsigned short luajit_block_semaphore
 #define luajit_coroutine__yield_semaphore	luajit_semaphore
 #define luajit_coroutine__end_semaphore		luajit_semaphore
 #define luajit_coroutine__stack_semaphore	luajit_semaphore
+#define luajit_gc__start_semaphore		luajit_semaphore
+#define luajit_gc__done_semaphore		luajit_semaphore
+#define luajit_trace__start_semaphore		luajit_semaphore
+#define luajit_trace__stop_semaphore		luajit_semaphore
+#define luajit_trace__abort_semaphore		luajit_semaphore
+#define luajit_trace__flush_semaphore		luajit_semaphore
+#define luajit_trace__exit_semaphore		luajit_semaphore
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 #define luajit_block__switch_semaphore		luajit_block_semaphore
