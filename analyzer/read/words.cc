@@ -20,6 +20,8 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_SWITCH:
     case LTX_THREAD:
     case LTX_TIME:
+    case LTX_GC:
+    case LTX_TRACE:
       return 1;
     default:
       return 0;
