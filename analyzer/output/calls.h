@@ -46,7 +46,7 @@ class CallsSink {
 
   std::ostream& out_;
   Namer namer_;
-  std::function<bool(FunctionId)> hider_;
+  std::function<bool(FunctionId)> hider_ = [](FunctionId) { return false; };
   StreamId stream_;
   // Depths of hidden calls that are open, by stream and coroutine.
   std::map<std::pair<StreamId, CoroutineId>, std::vector<uint32_t>> hidden_;
