@@ -108,30 +108,30 @@ int lj_ltgc_covers(lua_State *L, cTValue *frame)
 
 int LJ_FASTCALL lj_gc_step(lua_State *L)
 {
-  global_State *g = G(L);
+  LTState *lt = L2LT(L);
   LTGc outer;
   int done;
-  lj_ltrace_poll(L)
-  if (LJ_LIKELY(!lj_ltrace_on(g))) return lj_gc_plainstep(L);
+  if (LJ_UNLIKELY(lj_ltctl_word() != lt->seen || lt->stop)) lj_ltswitch_now(L, NULL);
+  if (LJ_LIKELY(!lt->on)) return lj_gc_plainstep(L);
   gc_begin(L, &outer, 0);
   done = lj_gc_plainstep(L);
-  gc_end(L, G2LT(g));
-  G2LT(g)->gc = outer;
+  gc_end(L, lt);
+  lt->gc = outer;
   return done;
 }
 
 void lj_gc_fullgc(lua_State *L)
 {
-  global_State *g = G(L);
+  LTState *lt = L2LT(L);
   LTGc outer;
-  if (LJ_LIKELY(!lj_ltrace_on(g))) {
+  if (LJ_LIKELY(!lt->on)) {
     lj_gc_plainfull(L);
     return;
   }
   gc_begin(L, &outer, 1);
   lj_gc_plainfull(L);
-  gc_end(L, G2LT(g));
-  G2LT(g)->gc = outer;
+  gc_end(L, lt);
+  lt->gc = outer;
 }
 
 #endif

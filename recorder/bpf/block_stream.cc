@@ -65,7 +65,8 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     if (f.type == LT_FUNC_C) c_functions_ = true;
     if (!filter_) continue;
     const std::string chunk(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
-    // Collector and compiler are no C functions of the program: --c-functions does not concern them.
+    // Collector and compiler are no C functions of the program: --c-functions does not concern
+    // them.
     const bool of_vm = f.type == LT_FUNC_FF && f.ffid >= LT_FF_GC;
     if (!of_vm && !wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
   }
