@@ -11,8 +11,7 @@ namespace {
 constexpr uint64_t kNever = UINT64_MAX;
 
 // "work (app.lua:3)"
-std::string name_of(const FunctionInfo& info) {
-  const FunctionName f = describe(Function{info, {}}, [](const Function&) { return Symbol{}; });
+std::string name_of(const FunctionName& f) {
   const std::string name = display_name(f), place = display_place(f);
   return is_main_chunk(f) || place.empty() ? name : name + " (" + place + ')';
 }
@@ -27,7 +26,11 @@ void JitLog::on_function(const FunctionInfo& f) {
   Stream& s = streams_[f.stream];
   if (f.type == LT_FUNC_FF && f.ffid == LT_FF_GC) s.collector = f.id;
   if (f.type == LT_FUNC_FF && f.ffid == LT_FF_JIT) s.compiler = f.id;
-  s.names[f.id] = name_of(f);
+  const FunctionName named = describe(Function{f, {}}, [](const Function&) { return Symbol{}; });
+  const std::string key = identity(named);
+  s.keys[f.id] = key;
+  std::string& name = names_[key];
+  if (name.empty() || !named.name.empty()) name = name_of(named);
 }
 
 void JitLog::on_events(const EventBlock& block) {
@@ -81,10 +84,16 @@ void JitLog::settle(Attempt& attempt) {
   attempt = {};
 }
 
+const std::string& JitLog::name(const JitPlace& place) const {
+  static const std::string unknown = "?";
+  const auto name = names_.find(place.function);
+  return name == names_.end() ? unknown : name->second;
+}
+
 JitPlace JitLog::place(const Stream& s, uint64_t word) {
-  const auto name = s.names.find(lt_lo(word));
+  const auto key = s.keys.find(lt_lo(word));
   const uint32_t line = lt_hi(word) ? lt_hi(word) - 1 : 0;
-  return {name == s.names.end() ? std::string() : name->second, line};
+  return {key == s.keys.end() ? std::string() : key->second, line};
 }
 
 void JitLog::trace(Stream& s, const Record& r) {
@@ -134,9 +143,9 @@ void JitLog::abort(Stream& s, const Record& r) {
   totals_.aborted++;
   Attempt& a = s.attempt;
   if (a.number != number_of(r)) a = {};
-  const auto reason = s.names.find(lt_hi(r.words[0]));
+  const auto reason = s.keys.find(lt_hi(r.words[0]));
   const JitAbort what{place(s, r.words[1]),
-                      reason == s.names.end() ? "unknown reason" : reason->second};
+                      reason == s.keys.end() ? "unknown reason" : names_[reason->second]};
   JitAborts& sums = aborts_[what];
   sums.count++;
   a.aborts = &sums;

@@ -25,7 +25,7 @@ namespace luatrace::analyze {
 
 // A line of a function: where a trace begins, or the compiler gives up.
 struct JitPlace {
-  std::string function;  // "work (app.lua:3)"; "" if the recording does not know it. Untrusted.
+  std::string function;  // A key, see JitLog::name(); "" if the recording does not know it.
   uint32_t line = 0;
   auto operator<=>(const JitPlace&) const = default;
 };
@@ -70,6 +70,8 @@ class JitLog : public TraceSink {
   // The file ends; its streams are numbered again in the next one.
   void finish_file();
 
+  // "work (app.lua:3)". A function's name may become known only after a place in it. Untrusted.
+  const std::string& name(const JitPlace& place) const;
   const JitTotals& totals() const { return totals_; }
   const std::map<JitAbort, JitAborts>& aborts() const { return aborts_; }
   const std::map<JitPlace, JitInterpreted>& interpreted() const { return interpreted_; }
@@ -94,8 +96,8 @@ class JitLog : public TraceSink {
     uint64_t compiles_since = UINT64_MAX;  // UINT64_MAX: it does not work.
     uint64_t collects_since = UINT64_MAX;
     Attempt attempt;
-    std::unordered_map<uint32_t, Live> traces;  // By number.
-    std::unordered_map<uint32_t, std::string> names;
+    std::unordered_map<uint32_t, Live> traces;       // By number.
+    std::unordered_map<uint32_t, std::string> keys;  // Of functions and reasons, by id.
   };
 
   void record(Stream& s, const Record& r);
@@ -111,6 +113,7 @@ class JitLog : public TraceSink {
 
   Clock clock_;
   std::unordered_map<StreamId, Stream, RandomHash> streams_;
+  std::unordered_map<std::string, std::string> names_;  // By key.
   JitTotals totals_;
   std::map<JitAbort, JitAborts> aborts_;
   std::map<JitPlace, JitInterpreted> interpreted_;

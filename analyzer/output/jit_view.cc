@@ -10,8 +10,8 @@
 namespace luatrace::analyze {
 namespace {
 
-Cell function_cell(const JitPlace& p) {
-  return Cell::of_text(p.function.empty() ? "?" : p.function);
+Cell function_cell(const JitLog& log, const JitPlace& p) {
+  return Cell::of_text(log.name(p));
 }
 
 // The entries of a map, those with the greatest `key` first, equal ones in their order there.
@@ -66,16 +66,16 @@ Table aborts_view(const JitLog& log, size_t limit) {
   for (const auto* e : sorted(log.aborts(), [](const JitAborts& a) { return a.count; }))
     out.rows.push_back({Cell::of_count(e->second.count), Cell::of_time(e->second.ns),
                         Cell::of_count(e->second.blacklisted), Cell::of_count(e->first.at.line),
-                        function_cell(e->first.at), Cell::of_text(e->first.reason)});
+                        function_cell(log, e->first.at), Cell::of_text(e->first.reason)});
   if (out.rows.empty()) out.notes.push_back("no trace was given up");
   limit_rows(out, limit);
   return out;
 }
 
-std::string why_interpreted(const JitInterpreted& i) {
+std::string why_interpreted(const JitLog& log, const JitInterpreted& i) {
   if (i.off && i.last.reason.empty()) return "the program has switched the compiler off for it";
   std::string why = i.last.reason + ", at line " + std::to_string(i.last.at.line);
-  if (!i.last.at.function.empty()) why += " of " + i.last.at.function;
+  if (!i.last.at.function.empty()) why += " of " + log.name(i.last.at);
   return why;
 }
 
@@ -87,7 +87,8 @@ Table interpreted_view(const JitLog& log, size_t limit) {
       {"times", "times"}, {"line", "line"}, {"function", "function", true}, {"why", "why", true}};
   for (const auto* e : sorted(log.interpreted(), [](const JitInterpreted& i) { return i.count; }))
     out.rows.push_back({Cell::of_count(e->second.count), Cell::of_count(e->first.line),
-                        function_cell(e->first), Cell::of_text(why_interpreted(e->second))});
+                        function_cell(log, e->first),
+                        Cell::of_text(why_interpreted(log, e->second))});
   if (out.rows.empty()) out.notes.push_back("nothing was blacklisted in the recording");
   limit_rows(out, limit);
   return out;
@@ -102,8 +103,8 @@ Table exits_view(const JitLog& log, size_t limit) {
                  {"root_line", "line"}, {"root", "root trace", true}};
   for (const auto* e : sorted(log.exits(), [](uint64_t n) { return n; }))
     out.rows.push_back({Cell::of_count(e->second), Cell::of_count(e->first.exit),
-                        Cell::of_count(e->first.trace.line), function_cell(e->first.trace),
-                        Cell::of_count(e->first.root.line), function_cell(e->first.root)});
+                        Cell::of_count(e->first.trace.line), function_cell(log, e->first.trace),
+                        Cell::of_count(e->first.root.line), function_cell(log, e->first.root)});
   if (out.rows.empty()) out.notes.push_back("no trace was left");
   limit_rows(out, limit);
   return out;
