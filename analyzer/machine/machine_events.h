@@ -108,6 +108,8 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
       note(Note::kStop, cur_->top, r.arg);
       return stop();
     case LTX_TIME:
+    case LTX_GC:  // Collector and compiler are calls; these records only say more of them.
+    case LTX_TRACE:
       return;
     default:
       trust_.unknown++;

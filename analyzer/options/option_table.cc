@@ -35,6 +35,9 @@ constexpr OptionSpec kOwnOptions[] = {
     {kViews, "waits", 0, nullptr, false, false, "in which calls coroutines were suspended, and for how long",
      "A row for each function that yielded, with the number of its waits, their sum and percentiles; below it a row for each "
      "of its callers. A wait is the time from a yield to the resume; unfinished ones have no resume."},
+    {kViews, "jit", 0, nullptr, false, false, "what the compiler did: traces given up, what stays interpreted, exits",
+     "Tables of their own, also in --json and --csv: traces that were given up, by place, reason and cost; loops and functions "
+     "that stay interpreted, and why; exits to the interpreter; totals. Filters do not apply to it."},
     {kViews, "requests", 0, nullptr, false, false, "table of requests, and where the time of each went",
      "For nginx's lua module, which tells the VM for which request each coroutine works (see --request-by for others). A row for "
      "each request: its time, that in which it ran itself, that in which it waited, that in which others held the worker, and "

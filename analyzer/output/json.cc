@@ -7,6 +7,7 @@
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/native_times.h"
+#include "analyzer/symbols/vm_work.h"
 #include "base/escape.h"
 
 namespace luatrace::analyze {
@@ -133,6 +134,14 @@ void write_functions(std::ostream& out, const Report& r, bool corrected) {
   out << ']';
 }
 
+// The self time of the functions that satisfy the condition.
+uint64_t self_time(const Report& r, bool (*wanted)(const FunctionName&)) {
+  uint64_t ns = 0;
+  for (const ReportFunction& f : r.functions)
+    if (wanted(f)) ns += f.self_ns;
+  return ns;
+}
+
 void write_trace(std::ostream& out, const Report& r) {
   Object o(out, "\n   ");
   o.number("duration_ns", r.duration_ns);
@@ -147,6 +156,8 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
   o.number("recording_cost_ns", r.cost_ns);
+  o.number("collector_ns", self_time(r, is_collector));
+  o.number("compiler_ns", self_time(r, is_compiler));
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();
 }
@@ -170,6 +181,13 @@ void write_json(std::ostream& out, const Report& r, const std::vector<Table>& vi
     write_json(o.begin(view.name.c_str()), view, "\n  ");
     if (!view.former.empty()) write_json(o.begin(view.former.c_str()), view, "\n  ");
   }
+  o.end("\n");
+  out << '\n';
+}
+
+void write_json(std::ostream& out, const std::vector<Table>& views) {
+  Object o(out, "\n ");
+  for (const Table& view : views) write_json(o.begin(view.name.c_str()), view, "\n  ");
   o.end("\n");
   out << '\n';
 }

@@ -107,8 +107,8 @@ enum {
 			** lt_pack(recording number, LTF_*). First record of a
 			** recording. */
   LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls end here. */
-  LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
-  LTX_TRACE = 14,	/* Compiler events. (reserved) */
+  LTX_GC = 13,		/* A step of the collector: see luatrace_work.h. */
+  LTX_TRACE = 14,	/* What becomes of compiled code: likewise. */
   LTX_MARK = 15,	/* arg: LTM_*. Words: coroutine id; the name as text (see below),
 			** up to LT_MARK_MAX bytes. A section that the program named
 			** begins or ends in that coroutine. */

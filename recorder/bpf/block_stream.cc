@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "luatrace_work.h"
 #include "trace/records.h"
 
 namespace luatrace::record::bpf {
@@ -64,7 +65,10 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     if (f.type == LT_FUNC_C) c_functions_ = true;
     if (!filter_) continue;
     const std::string chunk(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
-    if (!wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
+    // Collector and compiler are no C functions of the program: --c-functions does not concern
+    // them.
+    const bool of_vm = f.type == LT_FUNC_FF && f.ffid >= LT_FF_GC;
+    if (!of_vm && !wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
   }
   if (n > 0 && output_->has_space(fresh.size() + sizeof(lt_block)))
     output_->write_funcs(stream_, n, fresh);
