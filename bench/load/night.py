@@ -38,7 +38,7 @@ def light_load(server, recorder, seconds):
     """Pages, twenty a second; returns the recorder's memory in KB in each tenth of the time."""
     memory, begin, requests = [], time.monotonic(), 0
     while (passed := time.monotonic() - begin) < seconds:
-        get(server, "/page")
+        get(server, f"/page?n={requests}")
         requests += 1
         time.sleep(0.05)
         if len(memory) < int(10 * passed / seconds):
