@@ -63,13 +63,13 @@ constexpr OptionSpec kOwnOptions[] = {
     {kViews, "info", 0, nullptr, false, false, "what was recorded, when and how", nullptr},
 
     {kRows, "fields", 0, "LIST", false, false, "columns of --report, separated by commas",
-     "calls, inclusive, self, share (of self), avg, min, max, stddev, wall, complete and "
+     "calls, inclusive, self, share (of self), avg, min, max, stddev, wall, complete, cpu, self_cpu (of traces with --cpu) and "
      "percentiles: p50, p90, p99, p99.9, or any other from p0 to p100.",
-     "calls inclusive self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true, true},
+     "calls inclusive self share avg min max stddev wall complete cpu self_cpu p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default self) or by name",
      "For --report (with --diff: by the difference), --symbols, --csv and the summary. For --coroutines: suspended (default), "
      "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
-     "self inclusive calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines delayed",
+     "self inclusive calls avg min max stddev share wall complete cpu self_cpu p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines delayed",
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "up to N rows (default 20; 0: all)", "The default is 5 calls for --slow, and 100 rows for trees. --hist and --info always show all rows."},
     {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal; 0: no limit)",

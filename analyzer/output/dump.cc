@@ -87,6 +87,8 @@ void print_ext(std::ostream& out, const Record& r) {
     print_gc(out, r);
   else if (r.sub == LTX_TRACE && is_trace_record(r))
     print_trace(out, r);
+  else if (r.sub == LTX_CPU)
+    out << "cpu " << name_of(kCpuNames, r.arg) << " ticks=" << r.words[0];
   else
     print_unknown(out, r);
 }

@@ -113,6 +113,8 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
   o.number("c_ns", c_ns);
+  if (f.cpu_ns) o.number("cpu_ns", *f.cpu_ns);
+  if (f.self_cpu_ns) o.number("self_cpu_ns", *f.self_cpu_ns);
   o.number("min_ns", f.min_ns);
   o.number("max_ns", f.max_ns);
   o.number("avg_ns", f.average_ns());
@@ -158,6 +160,10 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("recording_cost_ns", r.cost_ns);
   o.number("collector_ns", self_time(r, is_collector));
   o.number("compiler_ns", self_time(r, is_compiler));
+  if (r.cpu.known()) {
+    o.number("cpu_unknown_ns", r.cpu.unknown_ns);
+    o.number("preempted_ns", r.cpu.preempted_ns);
+  }
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();
 }

@@ -62,6 +62,16 @@ std::string vm_work_text(const Report& r) {
   return out;
 }
 
+// "1.20 s of the calls' time; waiting 2.00 s, preempted 3.10 ms; not known for 20 us".
+std::string cpu_text(const Report& r) {
+  uint64_t off = 0;
+  for (NodeId i{1}; i < r.tree.size(); ++i) off += r.node_off_cpu_ns[i];
+  const uint64_t preempted = std::min(off, r.cpu.preempted_ns);
+  return format_time(r.self_ns - std::min(off, r.self_ns)) + " of the calls' time; waiting " +
+         format_time(off - preempted) + ", preempted " + format_time(preempted) +
+         (r.cpu.unknown_ns ? "; not known for " + format_time(r.cpu.unknown_ns) : "");
+}
+
 void print_head(std::ostream& out, const Report& r, size_t width) {
   for (const auto& file : r.files) print_file(out, file, width);
   auto events = static_cast<double>(r.trust.events);
@@ -87,6 +97,7 @@ void print_head(std::ostream& out, const Report& r, size_t width) {
           counted(r.tree.size() - 1, "call-tree node"),
       width);
   if (const std::string text = vm_work_text(r); !text.empty()) row(out, "VM", text, width);
+  if (r.cpu.known()) row(out, "CPU", cpu_text(r), width);
   if (r.cost_ns > 0 && events > 0)
     row(out, "recording",
         decimal(static_cast<double>(r.cost_ns) / events, 1) +

@@ -321,6 +321,8 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
   if (what == "gc") return gc_event(line);
   if (what == "trace") return trace_event(line);
+  if (what == "cpu")
+    return ext(LTX_CPU, line.choice(kCpuNames, line.word(3)), {line.number("ticks")});
   uint64_t value = line.word_number(3);
   if (what == "unwind" || what == "unwindto") {
     uint64_t top = line.text("top", "-") == "-" ? LT_ID_NONE : line.number("top");

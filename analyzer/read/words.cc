@@ -26,6 +26,7 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_LABEL:
     case LTX_GC:
     case LTX_TRACE:
+    case LTX_CPU:
       return 1;
     default:
       return 0;
