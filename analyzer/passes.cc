@@ -211,6 +211,15 @@ void warn_compensation(const Options& o, const Report& report) {
          list_text(raw) + " are as measured");
 }
 
+// Warns if CPU times are to be shown, and are not known.
+void warn_cpu(const Options& o, const Report& report) {
+  bool wanted = o.views.sort == "cpu" || o.views.sort == "self_cpu";
+  for (const Field& field : o.views.fields)
+    wanted |= field.kind == Field::kCpu || field.kind == Field::kSelfCpu;
+  if (wanted && !report.cpu.known())
+    warn("CPU times are not known: they need traces that were recorded with --cpu");
+}
+
 // The diff of both reports, cut off at the same depth if either must be.
 Diff diff_of_stacks(const Report& before, const Report& after, bool normalize) {
   const auto old_limit = folded_limit(before), limit = folded_limit(after);
@@ -278,6 +287,7 @@ void write_page(Session& session, const Report& report, const Report* before) {
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   warn_compensation(o, report);
+  warn_cpu(o, report);
   warn_slow_left_out(report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);

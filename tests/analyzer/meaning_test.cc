@@ -632,4 +632,58 @@ TEST(Meaning, CollectorWithoutAnEnd) {
 }
 
 }  // namespace
+// -- CPU time --
+
+TEST(Meaning, CpuTimeIsWithoutAbsences) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    3 cpu unknown ticks=3
+    10 entry 1
+    20 entry 2
+    90 cpu off ticks=60
+    100 return 2
+    130 cpu preempted ticks=20
+    150 entry 2
+    160 return 2
+    200 return 1
+    290 cpu off ticks=80
+    300 stop close)"));
+  EXPECT_TRUE(a.report.cpu.known());
+  EXPECT_EQ(a.report.cpu.unknown_ns, 3u);
+  EXPECT_EQ(a.report.cpu.preempted_ns, 20u);
+  EXPECT_EQ(a.function("f1").cpu_ns, 190u - 80);
+  EXPECT_EQ(a.function("f1").self_cpu_ns, 100u - 20);
+  EXPECT_EQ(a.function("f2").cpu_ns, 90u - 60);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 190, 190, 100}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.trust().unknown, 0u);
+}
+
+// More than there was; of a stack that is being reported; without the word.
+TEST(Meaning, AbsencesWithNonsense) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    10 cpu off ticks=18446744073709551615
+    20 stack 2 activate n=1
+    20 cpu preempted ticks=5
+    20 frame 1
+    30 ext 19 arg=7 0x5
+    40 ext 19 arg=0
+    50 return 1
+    60 stop close)"));
+  EXPECT_EQ(a.function("f1").cpu_ns, 30u);
+  EXPECT_EQ(a.report.cpu.unknown_ns, 5u);
+  EXPECT_EQ(a.trust().bad_records, 1u);
+}
+
+TEST(Meaning, WithoutAbsencesCpuTimeIsNotKnown) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    10 entry 1
+    20 return 1
+    30 stop close)"));
+  EXPECT_FALSE(a.report.cpu.known());
+  EXPECT_FALSE(a.function("f1").cpu_ns.has_value());
+}
+
 }  // namespace luatrace::analyze
