@@ -631,7 +631,6 @@ TEST(Meaning, CollectorWithoutAnEnd) {
   EXPECT_EQ(a.trust().bad_records, 1u);  // The record without its word.
 }
 
-}  // namespace
 // -- CPU time --
 
 TEST(Meaning, CpuTimeIsWithoutAbsences) {
@@ -686,4 +685,5 @@ TEST(Meaning, WithoutAbsencesCpuTimeIsNotKnown) {
   EXPECT_FALSE(a.function("f1").cpu_ns.has_value());
 }
 
+}  // namespace
 }  // namespace luatrace::analyze

@@ -19,7 +19,7 @@ if [ "$way" = command ]; then
 else
   begin taskset -c "$processor" "$bin/luajit" "$here/cpu.lua" "$scratch/go"
   runs $target "$bin/luajit"
-  record --via "$way" --cpu --block -p $target
+  record --via "$way" --cpu -p $target
   recording
   touch "$scratch/go"
   finish 0
