@@ -4,7 +4,7 @@
 # luatrace-record --cpu: CPU time is what the program's own clock of it says, whatever other threads have the
 # processor meanwhile. The second argument: command, or --via.
 source "$(dirname "$0")/lib.sh"
-way=$2
+way=$2 via=$2
 [ "$way" = command ] || need_way "$way"
 [ "$(id -u)" = 0 ] || [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "kernel.perf_event_paranoid is above 2"
 of() { jq -r "[.functions[] | select(.name == \"$1\") | .$2][0] // 0" "$scratch/report.json"; }
