@@ -48,7 +48,7 @@ static void gc_event(lua_State *L, LTState *lt, int done, int full)
 static int gc_wanted(lua_State *L, LTState *lt)
 {
   global_State *g = LT2G(lt);
-  if (lt_mute(g)) return 0;
+  if (lt_mute(g) || lt->forked) return 0;
   if (lt->L == L) return !(lt->gc.L && lt->gc.L != L && (g->hookmask & HOOK_GC));
   if ((g->hookmask & HOOK_GC)) return 0;
   if (lt->L == NULL) {
@@ -80,7 +80,7 @@ static void gc_begin(lua_State *L, LTGc *outer, int full)
 static void gc_end(lua_State *L, LTState *lt)
 {
   lua_State *in = lt->gc.L;
-  if (!in || lt->gc.run != lt->run) return;
+  if (!in || lt->gc.run != lt->run || lt->forked) return;
   if (lt->L != in) {  /* A finalizer's last event was that of another coroutine. */
     if (lt->L == NULL || tvref(G(L)->jit_base)) return;
     lj_ltstack_change(in, 0);

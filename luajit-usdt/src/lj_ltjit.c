@@ -8,7 +8,8 @@
 ** has another name (LT_TRACEINS). What becomes of traces are records beside the calls.
 **
 ** Invariant: nothing here throws, calls Lua or walks a stack. While the compiler works,
-** a VM does not switch (lj_ltswitch_now). */
+** a VM does not switch (lj_ltswitch_now); so a forked child, which has no ring yet, is
+** silent. */
 
 #define lj_ltjit_c
 #define LUA_CORE
@@ -39,7 +40,7 @@ void lj_trace_ins(jit_State *J, const BCIns *pc)
 {
   LTState *lt = J2LT(J);
   uint32_t id;
-  if (!lt_ringon(lt) || lt->L != J->L || lt_mute(J2G(J))) {
+  if (!lt_ringon(lt) || lt->forked || lt->L != J->L || lt_mute(J2G(J))) {
     lj_trace_plainins(J, pc);
     return;
   }
@@ -51,7 +52,7 @@ void lj_trace_ins(jit_State *J, const BCIns *pc)
 
 /* -- What becomes of traces -------------------------------------------------- */
 
-#define lt_jitquiet(J)	(!J2LT(J)->on || lt_mute(J2G(J)))
+#define lt_jitquiet(J)	(!J2LT(J)->on || J2LT(J)->forked || lt_mute(J2G(J)))
 
 /* A record of two words. */
 static void jit_record(LTState *lt, uint32_t arg, uint64_t a, uint64_t b)
