@@ -9,6 +9,7 @@
 #include "analyzer/output/dump.h"
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/trace_reader.h"
+#include "analyzer/report/cpu_times.h"
 
 namespace luatrace::analyze {
 

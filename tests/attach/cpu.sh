@@ -27,7 +27,9 @@ fi
 json "$scratch/trace.bin" >"$scratch/report.json"
 same "losses" "$(jq '.trust.lost' "$scratch/report.json")" 0
 same "rounds" "$(of round calls)" 10
-between "CPU time of burns" 499000000 "$(of burns cpu_ns)" 560000000
+# The program's clock has the switches themselves, in which the kernel's report of them is made.
+switches=$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | grep -c ' cpu ')
+between "CPU time of burns" $((500000000 - 5000 * switches)) "$(of burns cpu_ns)" 560000000
 between "inclusive time of burns, with a competitor" 700000000 "$(of burns inclusive_ns)" 100000000000
 between "inclusive time of round" "$((200000000 + $(of burns inclusive_ns)))" "$(of round inclusive_ns)" 100000000000
 between "CPU time of waits" 0 "$(of waits cpu_ns)" 20000000
