@@ -27,16 +27,15 @@ fi
 json "$scratch/trace.bin" >"$scratch/report.json"
 same "losses" "$(jq '.trust.lost' "$scratch/report.json")" 0
 same "rounds" "$(of round calls)" 10
-# The program's clock has the switches themselves, in which the kernel's report of them is made.
-switches=$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | grep -c ' cpu ')
-between "CPU time of burns" $((500000000 - 5000 * switches)) "$(of burns cpu_ns)" 560000000
+# Within 2 %: the program's own clock also has what the switches themselves take.
+between "CPU time of burns" 490000000 "$(of burns cpu_ns)" 560000000
 between "inclusive time of burns, with a competitor" 700000000 "$(of burns inclusive_ns)" 100000000000
 between "inclusive time of round" "$((200000000 + $(of burns inclusive_ns)))" "$(of round inclusive_ns)" 100000000000
-between "CPU time of waits" 0 "$(of waits cpu_ns)" 20000000
+between "CPU time of waits" 0 "$(of waits cpu_ns)" $(($(of waits inclusive_ns) / 20))
 between "preempted" 200000000 "$(jq .trace.preempted_ns "$scratch/report.json")" 100000000000
 "$bin/luatrace-analyze" -q --report --fields cpu,self_cpu --sort cpu "$scratch/trace.bin" >"$scratch/table"
 grep -q 'self_cpu' "$scratch/table" || fail "no column: $(cat "$scratch/table")"
-"$bin/luatrace-analyze" -q --fail-if 'cpu(burns) > 499ms' "$scratch/trace.bin" >/dev/null 2>&1 && fail "--fail-if cpu"
+"$bin/luatrace-analyze" -q --fail-if 'cpu(burns) > 450ms' "$scratch/trace.bin" >/dev/null 2>&1 && fail "--fail-if cpu"
 
 # Without --cpu nothing is made up.
 "$bin/luatrace-record" -q -o "$scratch/plain.bin" -- "$bin/luajit" -e 'local function f() end f()'
