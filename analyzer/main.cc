@@ -49,6 +49,8 @@ static int run(int argc, char** argv) {
   warn_duplicates(session.options);
   if (session.options.dump) {
     dump_files(session);
+  } else if (session.options.jit) {
+    jit_files(session);
   } else if (session.options.convert) {
     convert_file(session);
   } else {

@@ -17,6 +17,7 @@
 #include "analyzer/output/folded.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/formats.h"
+#include "analyzer/output/jit_view.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
 #include "analyzer/report/conditions.h"
@@ -27,6 +28,7 @@
 #include "base/escape.h"
 #include "base/saturate.h"
 #include "cli/command_line.h"
+#include "luatrace_work.h"
 #include "trace/output_file.h"
 
 namespace luatrace::analyze {
@@ -40,6 +42,10 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
     const Function& f = facts.functions[index];
     bool search = f.type == LT_FUNC_C && f.name.empty();
     return call_name(f, search ? symbols.find(facts.maps, f).name : "");
+  });
+  sink.set_hider([&](FunctionId index) {
+    const Function& f = facts.functions[index];
+    return f.type == LT_FUNC_FF && (f.ffid == LT_FF_GC || f.ffid == LT_FF_JIT);
   });
   read_trace(input, diag, streams);
   streams.finish();
@@ -139,6 +145,24 @@ void dump_files(Session& session) {
             });
 }
 
+void jit_files(Session& session) {
+  const Options& o = session.options;
+  JitLog log;
+  each_file(session, o.files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    if (is_profile(input)) refuse_profile(path, "--jit");
+    read_trace(input, diag, log);
+    log.finish_file();
+  });
+  const std::vector<Table> views = jit_views(log, o.views.limit);
+  if (o.json) write_to(session, *o.json, [&](std::ostream& out) { write_json(out, views); });
+  if (o.csv) write_to(session, *o.csv, [&](std::ostream& out) { write_csv(out, views); });
+  if (is_output_taken(o)) return;
+  for (const Table& table : views) {
+    write_text(std::cout, table, o.views.style);
+    std::cout << '\n';
+  }
+}
+
 void convert_file(Session& session) {
   each_file(session, session.options.files,
             [&](const std::string& path, Input& input, Diagnostics& diag) {
@@ -185,6 +209,15 @@ void warn_compensation(const Options& o, const Report& report) {
   if (!raw.empty())
     warn("--compensate corrects only --report, --tree and the functions of --json: the times of " +
          list_text(raw) + " are as measured");
+}
+
+// Warns if CPU times are to be shown, and are not known.
+void warn_cpu(const Options& o, const Report& report) {
+  bool wanted = o.views.sort == "cpu" || o.views.sort == "self_cpu";
+  for (const Field& field : o.views.fields)
+    wanted |= field.kind == Field::kCpu || field.kind == Field::kSelfCpu;
+  if (wanted && !report.cpu.known())
+    warn("CPU times are not known: they need traces that were recorded with --cpu");
 }
 
 // The diff of both reports, cut off at the same depth if either must be.
@@ -254,6 +287,7 @@ void write_page(Session& session, const Report& report, const Report* before) {
 void write_outputs(Session& session, const Report& report, const Report* before) {
   const Options& o = session.options;
   warn_compensation(o, report);
+  warn_cpu(o, report);
   warn_slow_left_out(report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);

@@ -42,6 +42,8 @@ void refuse_own_input(const Options& options);
 void warn_duplicates(const Options& options);
 // --dump: prints each file as text, with or without times.
 void dump_files(Session& session);
+// --jit: reads what the compiler did in all files, and writes its tables.
+void jit_files(Session& session);
 // --convert: writes the single input file (a text trace or an import) as a binary trace.
 void convert_file(Session& session);
 // Reads the files (traces and saved profiles) into one report. If requested, also writes their

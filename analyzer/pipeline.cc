@@ -10,6 +10,7 @@
 
 #include "analyzer/collect/verdict_pass.h"
 #include "analyzer/machine/parallel_streams.h"
+#include "analyzer/report/cpu_times.h"
 #include "analyzer/report/saved_profile.h"
 #include "base/escape.h"
 #include "cli/usage_error.h"
@@ -337,6 +338,7 @@ void Pipeline::read(const std::string& path) {
 Report Pipeline::finish() {
   consumers_.clear();
   if (report_.grouped) sum_up_groups(report_);
+  add_cpu_times(report_);
   report_.tree.drop_index();
   return std::exchange(report_, empty_report());
 }

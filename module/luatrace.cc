@@ -48,6 +48,7 @@ int start(lua_State* lua) {
   a.option("max_size", "--max-size");
   a.option("compress", "--compress");
   a.flag("block", "--block");
+  a.flag("cpu", "--cpu");
   a.end();
   return result(lua, luaJIT_trace_start(lua, file, a.list()));
 }

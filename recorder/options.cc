@@ -179,6 +179,7 @@ Options read(const CommandLine& given) {
   o.exclude = given.list("exclude");
   o.c_functions = given.last("c-functions").value_or("");
   o.block = given.has("block");
+  o.cpu = given.has("cpu");
   o.pids = given.list("pid");
   o.inside = given.has("inside");
   o.stack = given.has("stack");

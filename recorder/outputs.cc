@@ -103,6 +103,7 @@ std::string Outputs::note() const {
   if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
   if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
   if (options_.block) text += note_line("block", "1");
+  if (options_.cpu) text += note_line("cpu", "1");
   if (options_.compression) text += note_line("compress", std::to_string(options_.compression));
   if (options_.max_size) text += note_line("max-size", std::to_string(options_.max_size));
   if (options_.max_depth) text += note_line("max-depth", std::to_string(options_.max_depth));

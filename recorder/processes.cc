@@ -272,8 +272,10 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     ring->set_tick_khz(rate_khz(output.rate_so_far()));
     ring->set_alive(read_tick(ring->info().clock));
     ring->set_taken();
-    auto drain =
-        std::make_unique<RingDrain>(std::move(ring), p.image.output, stream, options_.max_depth);
+    const lt_ring& info = ring->info();
+    auto cpu = options_.cpu ? CpuTime::of(p.pid, info.clock, info.start_tick) : nullptr;
+    auto drain = std::make_unique<RingDrain>(std::move(ring), p.image.output, stream,
+                                             options_.max_depth, std::move(cpu));
     drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});
     added = true;
   });

@@ -298,6 +298,14 @@ void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to
   if (timeline || threads) add_to_views(co, kind, from, to);
 }
 
+void FilteredProfile::off_cpu(Machine& machine, uint64_t ticks) {
+  Coroutine& co = machine.current();
+  const uint64_t to = std::min(machine.now(), plan_.to);
+  const uint64_t from = std::max(machine.now() - ticks, plan_.from);
+  if (from < to && time_kind(co) == TimeKind::kCall)
+    sums_.off_cpu(place(co, co.top).out, to - from);
+}
+
 // Call filters do not affect idle and unknown time: idle time belongs to no call, unknown time may
 // belong to any. Filters of threads, Lua VMs and coroutines apply to both.
 FilteredProfile::TimeKind FilteredProfile::time_kind(Coroutine& co) {

@@ -132,6 +132,7 @@ class FilteredProfile {
   void yielded(Coroutine& co, const Coroutine* resumer) {
     if (requests) request_stream_->yielded(co, resumer);
   }
+  void off_cpu(Machine& machine, uint64_t ticks);
   void switched(const Coroutine& from, const Coroutine& to) {
     if (requests && request_stream_->turns) request_stream_->turns->switched(from, to);
   }

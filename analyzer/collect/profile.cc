@@ -111,6 +111,7 @@ void Profile::add(const Profile& other, const std::vector<FunctionId>* same) {
     to.self += from.self;
     to.calls += from.calls;
     if (uint64_t ticks = other.suspended_at(i)) suspended(place[i], ticks);
+    if (uint64_t ticks = other.off_cpu_at(i)) off_cpu(place[i], ticks);
     if (other.has_charges()) charged(place[i], other.charged_at(i));
   }
   stats_.resize(std::max(stats_.size(), other.stats_.size()));

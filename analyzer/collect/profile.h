@@ -169,6 +169,7 @@ class Profile {
     s.complete++;
   }
   void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
+  void off_cpu(uint32_t node, uint64_t ticks) { add_at(off_cpu_, node, ticks); }
   // Adds calls, of any function, whose recording overhead is in this node's self time; for sinks
   // that leave out calls. Without it, these are the calls of the node and its children.
   void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
@@ -189,6 +190,8 @@ class Profile {
   uint64_t suspended_at(uint32_t node) const {
     return node < suspended_.size() ? suspended_[node] : 0;
   }
+  // Ticks of its self time during which the thread did not run, as far as known.
+  uint64_t off_cpu_at(uint32_t node) const { return node < off_cpu_.size() ? off_cpu_[node] : 0; }
   bool has_charges() const { return !charged_.empty(); }
   uint64_t charged_at(uint32_t node) const { return node < charged_.size() ? charged_[node] : 0; }
 
@@ -201,6 +204,7 @@ class Profile {
   CallTree tree_;
   std::vector<CallStats> stats_;     // By function.
   std::vector<uint64_t> suspended_;  // By node; separate from the tree, as few nodes have it.
+  std::vector<uint64_t> off_cpu_;    // By node; the same.
   std::vector<uint64_t> charged_;    // By node.
 };
 

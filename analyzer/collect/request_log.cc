@@ -223,6 +223,8 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
 }
 
 void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
+  e.of_vm = rules_.of(bottom, called_).is_of_vm;
+  if (e.of_vm) return;
   e.bottom = bottom;
   if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
   if (rules_.by_host()) {
@@ -257,7 +259,7 @@ void RequestStream::call_opened(Coroutine& co, bool begins) {
 void RequestStream::closed(Coroutine& co, uint32_t depth) {
   if (turns && depth == 1) turns->returns(ledger_.now(), co);
   Entry* e = entries_.find(co);
-  if (e == nullptr) return;
+  if (e == nullptr || (depth == 1 && std::exchange(e->of_vm, false))) return;
   const bool lives = ledger_.lives(e->life) && !ledger_[e->life].doubtful;
   const bool ends = rules_.by_host()
                         ? depth == 1 && rules_.of(e->bottom, called_).phase == Phase::kLog

@@ -8,6 +8,8 @@
 
 #include "analyzer/filter/phase.h"
 
+#include "analyzer/symbols/vm_work.h"
+
 namespace luatrace::analyze {
 namespace {
 
@@ -38,6 +40,7 @@ RequestRule rule_of(const FunctionName& f) {
   for (const auto& [name, phase] : kDirectives)
     if (directive == name) rule.phase = phase;
   if (f.kind == FunctionKind::kLua) return rule;
+  rule.is_of_vm = is_collector(f) || is_compiler(f);
   std::string_view name = f.name;
   if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
   rule.waits_for_others = has(kWaitsForOthers, name);

@@ -40,6 +40,7 @@ struct RequestRule {
   bool main_chunk = false;
   bool waits_for_others = false;  // While it is suspended, other coroutines of the request run.
   bool restarts = false;          // It goes back to an earlier phase (ngx.exec): it never returns.
+  bool is_of_vm = false;          // The collector: it says nothing about whose code runs.
   bool begins = false;            // --request-by: each call of it is a request.
 };
 

@@ -158,6 +158,7 @@ bool FunctionPattern::matches(const FunctionName& f) const {
   std::string name = display_name(f), place = display_place(f);
   if (is_main_chunk(f) && matches_shown(kMainChunk, place)) return true;
   if (regex_) return matches_shown(name, place);
+  if (name == text_) return true;  // `[GC]`, which is a glob, too.
   if (f.kind == FunctionKind::kC && matches_place(file_name(f))) return true;  // With any offset.
   if (matches_name(f, name)) return true;
   if (!f.name.empty() && f.kind == FunctionKind::kLua && matches_name(f, f.name)) return true;

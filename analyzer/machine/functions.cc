@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "luatrace_work.h"
+
 namespace luatrace::analyze {
 namespace {
 
@@ -151,6 +153,7 @@ const Function* FunctionTable::find(const Function& other) const {
 }
 
 void IdMap::define(const FunctionInfo& info) {
+  if (info.type == LT_FUNC_FF && info.ffid == LT_FF_REASON) return;  // Never called.
   FunctionId* known = slot(info.id);
   *known = table_.describe(*known, info, process_);
 }

@@ -61,6 +61,8 @@
 //   void gone(Coroutine&, uint64_t now, Gone how)
 //        The coroutine's last event.
 // and may have
+//   void off_cpu(Machine&, uint64_t ticks)   (with kFrames; others: void off_cpu(node, ticks))
+//        So long, until now, the thread did not run; its time was passed to add_self_time().
 //   void request(Coroutine& current, Coroutine&, uint64_t request)
 //        The coroutine works for this request from now on (LTX_REQUEST).
 //   void labeled(Coroutine& current, Coroutine&)
@@ -130,6 +132,13 @@ struct Note {
 // appear again.
 enum class Gone { kDone, kError, kCollected, kCut, kLost };
 
+// What a stream says of its thread's CPU time; in ticks.
+struct CpuSums {
+  bool known = false;      // It says something: the scheduler was followed.
+  uint64_t unknown = 0;    // But not for so long.
+  uint64_t preempted = 0;  // With an open call, ready to run, but not running.
+};
+
 template <class Sink>
 class StackMachine {
  public:
@@ -162,6 +171,7 @@ class StackMachine {
   uint64_t last_tick() const { return now_; }
   uint64_t coroutines() const { return seen_.count(); }
   const std::set<ThreadId>& threads() const { return threads_; }
+  const CpuSums& cpu() const { return cpu_; }
   uint64_t work() const { return used_; }  // Steps used of the budget, see kWorkPerWord.
 
   // For sinks that follow single calls.
@@ -246,6 +256,7 @@ class StackMachine {
   void request(CoroutineId id, uint64_t request);
   void mark(const Record& r);
   void label(const Record& r);
+  void cpu(const Record& r);
   void ring_block(CoroutineId id, ThreadId tid);
 
   Coroutine* get(CoroutineId id);
@@ -315,6 +326,7 @@ class StackMachine {
   uint64_t held_ = 0;
   bool torn_ = false;  // Just after a gap: what follows may be the rest of a report.
   uint64_t traced_ = 0, gap_ = 0, first_ = 0;
+  CpuSums cpu_;
   uint64_t serials_ = 0;
   IdSet seen_;  // Ids of all coroutines; the VM never reuses an id.
   uint64_t work_ = kInitialWork, used_ = 0, links_ = 0;

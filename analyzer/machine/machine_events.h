@@ -107,11 +107,33 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
     case LTX_STOP:
       note(Note::kStop, cur_->top, r.arg);
       return stop();
+    case LTX_CPU:
+      return cpu(r);
     case LTX_TIME:
+    case LTX_GC:  // Collector and compiler are calls; these records only say more of them.
+    case LTX_TRACE:
       return;
     default:
       trust_.unknown++;
   }
+}
+
+// For so long until now the thread did not run, or it is not known whether it did. It is the time
+// of what is innermost now: a thread that does not run has no events.
+template <class Sink>
+void StackMachine<Sink>::cpu(const Record& r) {
+  cpu_.known = true;
+  if (!recording_) return;
+  const uint64_t ticks = std::min(r.words[0], now_ - begun_);
+  if (r.arg >= LTC_UNKNOWN) {
+    cpu_.unknown += ticks;
+    return;
+  }
+  if (r.arg == LTC_PREEMPTED && cur_->top) cpu_.preempted += ticks;
+  if constexpr (requires { sink_.off_cpu(*this, ticks); })
+    sink_.off_cpu(*this, ticks);
+  else if constexpr (requires { sink_.off_cpu(uint32_t{}, ticks); })
+    sink_.off_cpu(cur_->frames[cur_->top].node, ticks);
 }
 
 // -- Calls --
@@ -524,6 +546,7 @@ template <class Sink>
 void StackMachine<Sink>::restart() {
   static_assert(!Sink::kFrames);
   traced_ = gap_ = 0;
+  cpu_.unknown = cpu_.preempted = 0;
   first_ = begun_ = now_;
   std::vector<Coroutine*> chain;
   each_in_chain(

@@ -23,6 +23,7 @@ struct StreamSums {
   uint64_t last = 0;
   uint64_t coroutines = 0;
   std::set<ThreadId> threads;
+  CpuSums cpu;
 };
 
 // What a file says about itself, and the sums of its streams: what reports need besides the Sink.
@@ -103,8 +104,8 @@ class Streams : public TraceSink {
 
  private:
   static StreamSums sums_of(StreamId number, const Machine& m) {
-    return {number,        m.traced(),     m.gap(),    m.first_tick(),
-            m.last_tick(), m.coroutines(), m.threads()};
+    return {number,        m.traced(),     m.gap(),     m.first_tick(),
+            m.last_tick(), m.coroutines(), m.threads(), m.cpu()};
   }
   Machine& machine(StreamId stream) {
     auto& slot = machines_[stream];

@@ -46,6 +46,7 @@ struct Refuses {
 };
 constexpr const char* kEvents =
     "dump convert strict quiet progress color width jobs sysroot debug-dir";
+constexpr const char* kCompiler = "jit json csv limit output strict quiet progress color width";
 constexpr const char* kCallFilters =
     "filter notrace caller-filter hide depth time-filter time-range function kind thread vm "
     "coroutine";
@@ -61,6 +62,7 @@ constexpr Refuses kRefuses[] = {
     {"turns", "shows all of each turn", kCallFilters},
     {"symbols", "has a row for each C function", "group-by"},
     {"dump", "prints all events as they are", kEvents, true},
+    {"jit", "shows only what the compiler did", kCompiler, true},
     {"convert", "writes all events as they are", kEvents, true},
 };
 
@@ -114,7 +116,7 @@ bool hides_summary(const Options& o) {
 
 // Whether a table with selectable rows and columns is shown.
 bool has_rows(const Options& o) {
-  return o.views.any() || !o.diff.empty() || o.csv || !hides_summary(o);
+  return o.views.any() || o.jit || !o.diff.empty() || o.csv || !hides_summary(o);
 }
 
 // Refuses --sort if no view has rows in that order.

@@ -35,6 +35,9 @@ constexpr OptionSpec kOwnOptions[] = {
     {kViews, "waits", 0, nullptr, false, false, "in which calls coroutines were suspended, and for how long",
      "A row for each function that yielded, with the number of its waits, their sum and percentiles; below it a row for each "
      "of its callers. A wait is the time from a yield to the resume; unfinished ones have no resume."},
+    {kViews, "jit", 0, nullptr, false, false, "what the compiler did: traces given up, what stays interpreted, exits",
+     "Tables of their own, also in --json and --csv: traces that were given up, by place, reason and cost; loops and functions "
+     "that stay interpreted, and why; exits to the interpreter; totals. Filters do not apply to it."},
     {kViews, "requests", 0, nullptr, false, false, "table of requests, and where the time of each went",
      "For nginx's lua module, which tells the VM for which request each coroutine works (see --request-by for others). A row for "
      "each request: its time, that in which it ran itself, that in which it waited, that in which others held the worker, and "
@@ -60,13 +63,13 @@ constexpr OptionSpec kOwnOptions[] = {
     {kViews, "info", 0, nullptr, false, false, "what was recorded, when and how", nullptr},
 
     {kRows, "fields", 0, "LIST", false, false, "columns of --report, separated by commas",
-     "calls, inclusive, self, share (of self), avg, min, max, stddev, wall, complete and "
+     "calls, inclusive, self, share (of self), avg, min, max, stddev, wall, complete, cpu, self_cpu (of traces with --cpu) and "
      "percentiles: p50, p90, p99, p99.9, or any other from p0 to p100.",
-     "calls inclusive self share avg min max stddev wall complete p50 p90 p99 p99.9", Complete::kNothing, true, true},
+     "calls inclusive self share avg min max stddev wall complete cpu self_cpu p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default self) or by name",
      "For --report (with --diff: by the difference), --symbols, --csv and the summary. For --coroutines: suspended (default), "
      "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
-     "self inclusive calls avg min max stddev share wall complete p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines delayed",
+     "self inclusive calls avg min max stddev share wall complete cpu self_cpu p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed coroutines delayed",
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "up to N rows (default 20; 0: all)", "The default is 5 calls for --slow, and 100 rows for trees. --hist and --info always show all rows."},
     {kRows, "width", 0, "N", false, false, "columns of the output (default: those of the terminal; 0: no limit)",

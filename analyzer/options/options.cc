@@ -301,6 +301,7 @@ Options read(const Given& given) {
   Options o;
   o.files = given.operands();
   o.dump = given.last("dump", "text");
+  o.jit = given.has("jit");
   o.convert = given.last("convert");
   o.folded = given.last("folded", "-");
   o.json = given.last("json", "-");

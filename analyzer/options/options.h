@@ -25,7 +25,8 @@ struct PageOptions {
 struct Options : ReadOptions {
   std::vector<std::string> command;  // The whole command line.
   std::vector<std::string> files;
-  std::optional<std::string> dump;     // "text" or "calls"
+  std::optional<std::string> dump;  // "text" or "calls"
+  bool jit = false;
   std::optional<std::string> convert;  // Binary file to write.
   std::optional<std::string> folded;   // File; "-": standard output.
   std::optional<std::string> json;     // The same.

@@ -37,9 +37,33 @@ std::string CallsSink::what(const Note& n) const {
   }
 }
 
+// Returns whether the note is of a hidden call, which begins or ends.
+bool CallsSink::hides(const Note& n) {
+  const bool begins = n.kind == Note::kEntry || n.kind == Note::kFrame;
+  const bool ends = n.kind == Note::kReturn || n.kind == Note::kTail || n.kind == Note::kUnwind ||
+                    n.kind == Note::kAbandon;
+  if (!begins && !ends) return false;
+  const auto it = hidden_.find({stream_, n.coroutine});
+  if (it != hidden_.end()) {  // What is as deep has ended, seen or not.
+    auto& depths = it->second;
+    while (n.depth && !depths.empty() && depths.back() >= n.depth) depths.pop_back();
+    if (depths.empty()) hidden_.erase(it);
+  }
+  if (!hider_(FunctionId(static_cast<uint32_t>(n.what)))) return false;
+  if (begins) hidden_[{stream_, n.coroutine}].push_back(n.depth);
+  return true;
+}
+
 void CallsSink::note(const Note& n) {
-  out_ << 'S' << stream_ << " C" << n.coroutine << " D" << n.depth << ' ' << kNoteNames[n.kind]
-       << ' ' << what(n) << '\n';
+  if (hides(n)) return;
+  const auto it = hidden_.find({stream_, n.coroutine});
+  const uint32_t hidden =
+      it == hidden_.end()
+          ? 0
+          : static_cast<uint32_t>(std::upper_bound(it->second.begin(), it->second.end(), n.depth) -
+                                  it->second.begin());
+  out_ << 'S' << stream_ << " C" << n.coroutine << " D" << n.depth - hidden << ' '
+       << kNoteNames[n.kind] << ' ' << what(n) << '\n';
 }
 
 std::string call_name(const Function& f, const std::string& symbol) {

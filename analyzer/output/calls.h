@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 // --dump=calls: one line per event without times, for comparing runs:
-// `S<stream> C<coroutine> D<depth> <event> <what>`; docs/semantics.md defines the words.
+// `S<stream> C<coroutine> D<depth> <event> <what>`; docs/semantics.md defines the words. Calls of
+// the collector and the compiler are left out, and not counted in depths: where they run depends on
+// addresses and on what is hot. What finalizers call is shown as called by what was interrupted.
 #pragma once
 
 #include <functional>
 #include <iosfwd>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analyzer/machine/streams.h"
 
@@ -21,6 +26,8 @@ class CallsSink {
 
   explicit CallsSink(std::ostream& out) : out_(out) {}
   void set_namer(Namer namer) { namer_ = std::move(namer); }
+  // Takes an index of the function table; returns whether its calls are left out.
+  void set_hider(std::function<bool(FunctionId)> hider) { hider_ = std::move(hider); }
 
   void stream(StreamId number) { stream_ = number; }
   void note(const Note& n);
@@ -35,10 +42,14 @@ class CallsSink {
 
  private:
   std::string what(const Note& n) const;
+  bool hides(const Note& n);
 
   std::ostream& out_;
   Namer namer_;
+  std::function<bool(FunctionId)> hider_ = [](FunctionId) { return false; };
   StreamId stream_;
+  // Depths of hidden calls that are open, by stream and coroutine.
+  std::map<std::pair<StreamId, CoroutineId>, std::vector<uint32_t>> hidden_;
 };
 
 // `basename:line` of a Lua function, `C:name` of a C function; escaped. `symbol` names C functions

@@ -7,6 +7,7 @@
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
 #include "base/escape.h"
+#include "luatrace_work.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -21,6 +22,27 @@ void print_unwind(std::ostream& out, const Record& r) {
     out << '-';
   else
     out << lt_hi(w);
+}
+
+void print_gc(std::ostream& out, const Record& r) {
+  out << "gc " << (r.arg & LTG_END ? "end" : "start") << " state=" << (r.arg >> LTG_STATE_SHIFT)
+      << " bytes=" << r.words[0];
+  if (r.arg & LTG_FULL) out << " full=1";
+}
+
+// Returns whether the record has the words that its kind has, and only the known bits.
+bool is_trace_record(const Record& r) {
+  const uint32_t kind = r.arg & LTT_MASK;
+  return kind < kTraceNames.size() && !(r.arg & ~(LTT_MASK | LTT_FLAG)) &&
+         r.nwords == (kind == LTT_EXIT ? 1 : 2);
+}
+
+void print_trace(std::ostream& out, const Record& r) {
+  const uint64_t* w = r.words;
+  out << "trace " << kTraceNames[r.arg & LTT_MASK] << ' ' << (lt_lo(w[0]) & 0xffff)
+      << " a=" << (lt_lo(w[0]) >> 16) << " b=" << lt_hi(w[0]);
+  if (r.nwords > 1) out << " x=" << lt_lo(w[1]) << " y=" << lt_hi(w[1]);
+  if (r.arg & LTT_FLAG) out << " flag=1";
 }
 
 // Prints a kind that this version does not know.
@@ -61,6 +83,12 @@ void print_ext(std::ostream& out, const Record& r) {
     out << "stop " << name_of(kStopNames, r.arg);
   else if (r.sub == LTX_PAD || r.sub == LTX_TIME)
     out << (r.sub == LTX_PAD ? "pad" : "time");
+  else if (r.sub == LTX_GC && r.nwords == 1)
+    print_gc(out, r);
+  else if (r.sub == LTX_TRACE && is_trace_record(r))
+    print_trace(out, r);
+  else if (r.sub == LTX_CPU)
+    out << "cpu " << name_of(kCpuNames, r.arg) << " ticks=" << r.words[0];
   else
     print_unknown(out, r);
 }

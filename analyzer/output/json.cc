@@ -7,6 +7,7 @@
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/native_times.h"
+#include "analyzer/symbols/vm_work.h"
 #include "base/escape.h"
 
 namespace luatrace::analyze {
@@ -112,6 +113,8 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
   o.number("c_ns", c_ns);
+  if (f.cpu_ns) o.number("cpu_ns", *f.cpu_ns);
+  if (f.self_cpu_ns) o.number("self_cpu_ns", *f.self_cpu_ns);
   o.number("min_ns", f.min_ns);
   o.number("max_ns", f.max_ns);
   o.number("avg_ns", f.average_ns());
@@ -133,6 +136,14 @@ void write_functions(std::ostream& out, const Report& r, bool corrected) {
   out << ']';
 }
 
+// The self time of the functions that satisfy the condition.
+uint64_t self_time(const Report& r, bool (*wanted)(const FunctionName&)) {
+  uint64_t ns = 0;
+  for (const ReportFunction& f : r.functions)
+    if (wanted(f)) ns += f.self_ns;
+  return ns;
+}
+
 void write_trace(std::ostream& out, const Report& r) {
   Object o(out, "\n   ");
   o.number("duration_ns", r.duration_ns);
@@ -147,6 +158,12 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
   o.number("recording_cost_ns", r.cost_ns);
+  o.number("collector_ns", self_time(r, is_collector));
+  o.number("compiler_ns", self_time(r, is_compiler));
+  if (r.cpu.known()) {
+    o.number("cpu_unknown_ns", r.cpu.unknown_ns);
+    o.number("preempted_ns", r.cpu.preempted_ns);
+  }
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();
 }
@@ -170,6 +187,13 @@ void write_json(std::ostream& out, const Report& r, const std::vector<Table>& vi
     write_json(o.begin(view.name.c_str()), view, "\n  ");
     if (!view.former.empty()) write_json(o.begin(view.former.c_str()), view, "\n  ");
   }
+  o.end("\n");
+  out << '\n';
+}
+
+void write_json(std::ostream& out, const std::vector<Table>& views) {
+  Object o(out, "\n ");
+  for (const Table& view : views) write_json(o.begin(view.name.c_str()), view, "\n  ");
   o.end("\n");
   out << '\n';
 }

@@ -15,4 +15,7 @@ namespace luatrace::analyze {
 void write_json(std::ostream& out, const Report& report, const std::vector<Table>& views = {},
                 bool corrected = false);
 
+// Only the views, likewise.
+void write_json(std::ostream& out, const std::vector<Table>& views);
+
 }  // namespace luatrace::analyze

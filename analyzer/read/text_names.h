@@ -25,6 +25,9 @@ inline constexpr std::array<std::string_view, 4> kStackNames = {"activate", "res
                                                                 "fork"};
 inline constexpr std::array<std::string_view, 3> kMarkNames = {"begin", "end", "open"};
 inline constexpr std::array<std::string_view, 4> kStopNames = {"detach", "close", "orphan", "fail"};
+inline constexpr std::array<std::string_view, 6> kTraceNames = {"start", "stop", "abort",
+                                                                "flush", "exit", "off"};
+inline constexpr std::array<std::string_view, 3> kCpuNames = {"off", "preempted", "unknown"};
 inline constexpr std::array<std::string_view, 4> kFunctionNames = {"none", "lua", "c", "ff"};
 inline constexpr std::array<std::string_view, 3> kClockNames = {"none", "tsc", "monotonic"};
 

@@ -10,6 +10,7 @@
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
 #include "base/escape.h"
+#include "luatrace_work.h"
 #include "trace/records.h"
 
 namespace luatrace::analyze {
@@ -36,6 +37,8 @@ class TextReader {
   void block(const TextLine& line);
   void event(const TextLine& line);
   void ext_event(const TextLine& line, const std::string& what);
+  void gc_event(const TextLine& line);
+  void trace_event(const TextLine& line);
   void word(uint32_t payload, uint32_t kind) { words_.push_back(lt_word(tick_, payload, kind)); }
   void plain(uint64_t value, uint32_t kind);
   void ext(uint32_t sub, uint64_t arg, std::initializer_list<uint64_t> more);
@@ -287,6 +290,25 @@ void TextReader::event(const TextLine& line) {
     ext_event(line, what);
 }
 
+// gc start|end state=N bytes=N [full=1]
+void TextReader::gc_event(const TextLine& line) {
+  const uint32_t end = line.word(3) == "end" ? LTG_END : 0;
+  if (!end && line.word(3) != "start") line.fail("gc needs start or end");
+  ext(LTX_GC, end | (line.number("full") ? LTG_FULL : 0) | line.number("state") << LTG_STATE_SHIFT,
+      {line.number("bytes")});
+}
+
+// trace KIND NUMBER a=N b=N [x=N y=N] [flag=1]: see LTT_* in luatrace_work.h
+void TextReader::trace_event(const TextLine& line) {
+  const uint64_t kind = line.choice(kTraceNames, line.word(3));
+  if (kind >= kTraceNames.size()) line.fail("unknown kind of trace event");
+  const uint64_t arg = kind | (line.number("flag") ? LTT_FLAG : 0);
+  const uint64_t first =
+      lt_pack((line.word_number(4) & 0xffff) | line.number("a") << 16, line.number("b"));
+  if (kind == LTT_EXIT) return ext(LTX_TRACE, arg, {first});
+  ext(LTX_TRACE, arg, {first, lt_pack(line.number("x"), line.number("y"))});
+}
+
 void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "pad") return ext(LTX_PAD, 0, {});
   if (what == "time") return ext(LTX_TIME, 0, {tick_});
@@ -297,6 +319,10 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
     return ext(LTX_START, line.number("attached") ? LT_START_ATTACHED : 0,
                {tick_, lt_pack(line.number("rec"), line.number("flags"))});
   if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
+  if (what == "gc") return gc_event(line);
+  if (what == "trace") return trace_event(line);
+  if (what == "cpu")
+    return ext(LTX_CPU, line.choice(kCpuNames, line.word(3)), {line.number("ticks")});
   uint64_t value = line.word_number(3);
   if (what == "unwind" || what == "unwindto") {
     uint64_t top = line.text("top", "-") == "-" ? LT_ID_NONE : line.number("top");

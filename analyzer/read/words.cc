@@ -24,6 +24,9 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_TIME:
     case LTX_MARK:
     case LTX_LABEL:
+    case LTX_GC:
+    case LTX_TRACE:
+    case LTX_CPU:
       return 1;
     default:
       return 0;

@@ -323,6 +323,10 @@ const ReportFunction* Evaluator::same(const Report& report, const ReportFunction
 }
 
 bool Evaluator::functions(const ConditionNode& n) {
+  const bool of_cpu = n.field->kind == Field::kCpu || n.field->kind == Field::kSelfCpu;
+  if (of_cpu && !(report_.cpu.known() && (!before_ || before_->cpu.known())))
+    throw UsageError("--fail-if: '" + n.field->name +
+                     "' is not known: this needs traces that were recorded with --cpu");
   const double whole = n.field->kind == Field::kShare ? 100 : static_cast<double>(report_.self_ns);
   bool any = false, result = false;
   auto look = [&](const ReportFunction* now, const ReportFunction* was) {

@@ -14,9 +14,10 @@ std::optional<Field> find_field(const std::string& name) {
     const char* name;
     Field::Kind kind;
   } kinds[] = {
-      {"calls", Field::kCalls}, {"self", Field::kSelf},     {"share", Field::kShare},
-      {"avg", Field::kAvg},     {"min", Field::kMin},       {"max", Field::kMax},
-      {"wall", Field::kWall},   {"stddev", Field::kStddev}, {"complete", Field::kComplete}};
+      {"calls", Field::kCalls}, {"self", Field::kSelf},       {"share", Field::kShare},
+      {"avg", Field::kAvg},     {"min", Field::kMin},         {"max", Field::kMax},
+      {"wall", Field::kWall},   {"stddev", Field::kStddev},   {"complete", Field::kComplete},
+      {"cpu", Field::kCpu},     {"self_cpu", Field::kSelfCpu}};
   if (name == "inclusive" || name == "total")
     return Field{Field::kInclusive, "inclusive", 0, "total"};
   if (name == "running") return Field{Field::kInclusive, "inclusive", 0, "running"};
@@ -37,10 +38,10 @@ std::vector<Field> parse_fields(const std::string& list) {
     std::string name = list.substr(at, end - at);
     auto field = find_field(name);
     if (!field)
-      throw UsageError(
-          "--fields: invalid value '" + name +
-          "'; choose calls, inclusive, self, share, avg, min, max, stddev, wall, complete or a "
-          "percentile such as p99.9");
+      throw UsageError("--fields: invalid value '" + name +
+                       "'; choose calls, inclusive, self, share, avg, min, max, stddev, wall, "
+                       "complete, cpu, self_cpu or a "
+                       "percentile such as p99.9");
     out.push_back(*field);
     at = end + 1;
   }
@@ -70,6 +71,10 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, uint
       return f.wall_ns;
     case Field::kComplete:
       return f.complete;
+    case Field::kCpu:
+      return f.cpu_ns;
+    case Field::kSelfCpu:
+      return f.self_cpu_ns;
     case Field::kStddev:
       return deviation(f.complete, f.sum_ns, f.times.squares);
     case Field::kPercentile:

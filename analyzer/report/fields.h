@@ -24,6 +24,8 @@ struct Field {
     kStddev,
     kWall,
     kComplete,
+    kCpu,
+    kSelfCpu,
     kPercentile
   };
   Kind kind = kSelf;

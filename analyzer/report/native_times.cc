@@ -3,12 +3,15 @@
 #include "analyzer/report/native_times.h"
 
 #include "analyzer/collect/tree_links.h"
+#include "analyzer/symbols/vm_work.h"
 
 namespace luatrace::analyze {
 namespace {
 
+// The collector and the compiler are no functions that the program calls.
 bool is_native(const ReportFunction& f) {
-  return f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin;
+  const bool of_vm = is_collector(f) || is_compiler(f);
+  return !of_vm && (f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin);
 }
 
 }  // namespace

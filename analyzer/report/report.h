@@ -126,6 +126,13 @@ struct ReportTurnSums {
   ReportWait turns;
   uint64_t delayed_ns = 0;
 };
+// Whether CPU times are known: only if all that was traced has them.
+struct ReportCpu {
+  uint64_t vms = 0, without = 0;  // Lua VMs with and without them.
+  uint64_t unknown_ns = 0;        // Of those with, for so long they are not known.
+  uint64_t preempted_ns = 0;      // In calls, of the whole trace.
+  bool known() const { return vms && !without; }
+};
 struct ReportThread {
   uint32_t file = 0;
   int32_t pid = 0;
@@ -152,6 +159,8 @@ struct Report {
   CallTree tree;
   std::vector<uint64_t> node_cost_ps;       // By node: cost of recording in its self time.
   std::vector<uint64_t> node_suspended_ns;  // By node: suspended time there.
+  std::vector<uint64_t> node_off_cpu_ns;    // By node: self time without the processor.
+  ReportCpu cpu;
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
   uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.

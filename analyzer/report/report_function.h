@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "analyzer/collect/histogram.h"
 #include "analyzer/symbols/function_name.h"
@@ -28,6 +29,8 @@ struct ReportFunction : FunctionName {
   // figures exclude them, so that all functions and groups sum to the whole.
   uint64_t inner_calls = 0;
   uint64_t inner_self_ns = 0;
+  // CPU time of the calls, with and without callees; empty if it is not known (add_cpu_times()).
+  std::optional<uint64_t> cpu_ns, self_cpu_ns;
   bool in_group = false;  // A group whose time and calls count for other groups: no row.
   Distribution times;     // Empty unless histograms were requested.
 

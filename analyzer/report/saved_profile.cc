@@ -297,6 +297,7 @@ void Reader::add_to(Report& report) const {
   report.trust += head_.trust;
   report.files.insert(report.files.end(), head_.files.begin(), head_.files.end());
   std::vector<ReportFunctionId> map{kReportRoot, kReportUnknown};
+  report.cpu.without++;  // They have no CPU times.
   for (size_t f = kReportFirst; f < functions_.size(); f++) {
     map.push_back(report.function(functions_[f]));
     add_figures(report.functions[map.back()], functions_[f]);

@@ -149,6 +149,7 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
     if (lt->resumer[i].by == co) lt->resumer[i].by = NULL;
   if (lt->L == co) lt->L = NULL;
   if (lt->left == co) lt->left = NULL;
+  if (lt->gc.L == co) lt->gc.L = NULL;
   if (lt->on && co->lt_id) {
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);

@@ -516,6 +516,25 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
   return f->id;
 }
 
+/* Id of what is described like a function and is none: ffid is one of LT_FF_*. key: no
+** address of a function, and different for each. */
+uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid, const char *name)
+{
+  LTFunc *f = lj_ltfunc_find(lt, (void *)key);
+  if (!f && !(f = lj_ltfunc_new(lt, (void *)key, name, LT_NAME_DEFINED)))
+    return LT_ID_UNKNOWN;
+  if (f->rec != lt->rec && lt_ringon(lt)) {
+    struct lt_func what;
+    memset(&what, 0, sizeof(what));
+    what.type = LT_FUNC_FF;
+    what.id = f->id;
+    what.ffid = ffid;
+    lj_ltring_func(lt, &what, NULL, name);
+    f->rec = lt->rec;
+  }
+  return f->id;
+}
+
 /* -- Which functions have events ------------------------------------------- */
 
 /* The current function is about to give its frame to a call of fn, by the CALLT at ins.

@@ -19,6 +19,8 @@
 **   lj_ltstack   frames, the current coroutine, all outputs of events
 **   lj_ltprint   stacks and calls as text
 **   lj_ltswitch  on and off
+**   lj_ltgc      steps of the garbage collector
+**   lj_ltjit     what the compiler does
 **   lj_ltvm      the interpreter's fast path
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
@@ -144,6 +146,8 @@ LJ_FUNC void lj_ltfunc_begin(LTState *lt);
 LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
+LJ_FUNC uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid,
+				  const char *name);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantwait(global_State *g, GCfunc *fn);
@@ -222,6 +226,15 @@ LJ_FUNC void lj_ltprint_tag(lua_State *L, int begins, int n);
 LJ_FUNC void lj_ltprint_call(lua_State *L, lua_Debug *call, int args);
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
+
+LJ_FUNC void lj_ltgc_unwind(lua_State *L, TValue *newbase);
+LJ_FUNC int lj_ltgc_covers(lua_State *L, cTValue *frame);
+
+#if LJ_HASJIT
+LJ_FUNC void lj_ltjit_exit(jit_State *J);
+#else
+#define lj_ltjit_exit(J)	((void)0)
+#endif
 
 /* A program to be started. */
 #define LTSPAWN_FDS	4

@@ -53,6 +53,13 @@ extern unsigned short luajit_block_semaphore
 #define luajit_mark__begin_semaphore		luajit_semaphore
 #define luajit_mark__end_semaphore		luajit_semaphore
 #define luajit_coroutine__label_semaphore	luajit_semaphore
+#define luajit_gc__start_semaphore		luajit_semaphore
+#define luajit_gc__done_semaphore		luajit_semaphore
+#define luajit_trace__start_semaphore		luajit_semaphore
+#define luajit_trace__stop_semaphore		luajit_semaphore
+#define luajit_trace__abort_semaphore		luajit_semaphore
+#define luajit_trace__flush_semaphore		luajit_semaphore
+#define luajit_trace__exit_semaphore		luajit_semaphore
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 #define luajit_block__switch_semaphore		luajit_block_semaphore

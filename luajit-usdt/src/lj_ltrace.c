@@ -254,6 +254,7 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
     if (!lj_ltswitch_now(L, pc)) go_past(G2J(g), pc);
     return 1;
   }
+  if (lt->on) lj_ltjit_exit(G2J(g));
   if (lt->on && lt->L != L && !lt_mute(g)) {
     lj_ltstack_change(L, lt_before_entry(pc));
     return 1;
@@ -298,9 +299,11 @@ static uint32_t next_call(lua_State *L, cTValue *frame)
 {
   uint32_t i, id;
   for (i = 0; i < MAXBELOW; i++, frame = frame_prev(frame)) {
+    if (lj_ltgc_covers(L, frame)) return L2LT(L)->gc.id;
     if (lt_frame_isbottom(L, frame)) {
       if (!(L = lender_of(L))) return LT_ID_NONE;
       frame = L->base-1;
+      if (lj_ltgc_covers(L, frame)) return L2LT(L)->gc.id;
       if (lt_frame_isbottom(L, frame)) return LT_ID_NONE;
     }
     if ((id = lj_ltstack_frameid(L, frame, 0))) return id;
@@ -315,6 +318,7 @@ void lj_ltrace_unwind(lua_State *L, TValue *newbase)
   LTState *lt = G2LT(g);
   uint32_t n, id;
   if ((L->base <= newbase && !lt->lostframes) || lt_mute(g)) return;
+  lj_ltgc_unwind(L, newbase);
   lt_check_current(lt, L, 0);
   n = count_calls(L, L->base-1, newbase-1);
   lj_ltstack_dropcalls(lt, L, lt_stackofs(L, newbase)+1);
@@ -327,6 +331,7 @@ void lj_ltrace_unwind(lua_State *L, TValue *newbase)
     lua_State *by = lender_of(L);
     n = count_calls(L, newbase-1, tvref(L->stack));
     if (by) n += count_calls(by, by->base-1, tvref(by->stack));
+    n += lj_ltgc_covers(by ? by : L, by ? by->base-1 : tvref(L->stack));
     lj_ltring_ext(lt, LTX_UNWIND, 1, 1, lt_pack(n+1, id), 0);
     lt->lostframes = 0;
   } else {

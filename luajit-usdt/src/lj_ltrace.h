@@ -14,7 +14,7 @@
 
 #ifdef LUAJIT_USE_SDT
 
-#include "luatrace_format.h"
+#include "luatrace_work.h"
 
 /* Beside noinline, for functions that must exist exactly once. */
 #ifdef __clang__  /* Makes no clones and does not know the attribute. */
@@ -75,6 +75,15 @@ typedef struct LTResume {
 
 typedef struct LTHooks LTHooks;
 
+/* The innermost step of the collector that has events. */
+typedef struct LTGc {
+  lua_State *L;		/* In which it is a call; NULL: there is no step. */
+  ptrdiff_t ofs;	/* Slot offset of the base of what it interrupts. */
+  uint32_t id;		/* Of the function that stands for the collector. */
+  uint32_t run;		/* LTState.run when it was reported. */
+  int full;
+} LTGc;
+
 /* Kept about a live function: every C function, and each prototype that has a name or
 ** no lines. */
 typedef struct LTFunc {
@@ -129,6 +138,8 @@ typedef struct LTState {
   char *cwd;		/* Working directory when recording began, or NULL. */
   LTCall *call;		/* Reported C calls, innermost last. */
   uint32_t ncall, sizecall;
+  LTGc gc;
+  uint32_t ownflush;	/* We are discarding the traces, not the program. */
   lua_State *lender;	/* Coroutine whose id the finalizers borrow, or NULL. */
   lua_State *left;	/* Coroutine current before L ran without a reported resume. */
   LTResume *resumer;	/* Resumes of the current coroutine, innermost last. */
@@ -224,6 +235,10 @@ LJ_FUNC void lj_ltrace_end(lua_State *L, const BCIns *pc);
 LJ_FUNC int lj_ltrace_exit(lua_State *L, const BCIns *pc);
 LJ_FUNC void lj_ltrace_unwind(lua_State *L, TValue *base);
 
+/* Under other names: see LT_GCSTEP. */
+LJ_FUNC int LJ_FASTCALL lj_gc_plainstep(lua_State *L);
+LJ_FUNC void lj_gc_plainfull(lua_State *L);
+
 LJ_FUNC int lj_ltcall_resume(lua_State *L, TValue *base);
 LJ_FUNC void lj_ltcall_create(lua_State *L, lua_State *co);
 LJ_FUNC void lj_ltcall_collect(global_State *g, lua_State *co);
@@ -241,6 +256,12 @@ LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
 struct jit_State;
+LJ_FUNC void lj_trace_plainins(struct jit_State *J, const BCIns *pc);
+LJ_FUNC void lj_ltjit_start(struct jit_State *J);
+LJ_FUNC void lj_ltjit_stop(struct jit_State *J);
+LJ_FUNC void lj_ltjit_abort(struct jit_State *J, int e);
+LJ_FUNC void lj_ltjit_off(struct jit_State *J);
+LJ_FUNC void lj_ltjit_flush(struct jit_State *J);
 LJ_FUNC void lj_ltrec_guard(struct jit_State *J);
 LJ_FUNC void lj_ltrec_stop(struct jit_State *J, uint32_t linktype,
 			       uint32_t lnk);
@@ -341,6 +362,19 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
   _(markend, mark__end, 3, (const char *name, void *L, uint32_t id), name, L, id) \
   _(label, coroutine__label, 4, (const char *key, const char *value, void *L, uint32_t id), \
     key, value, L, id) \
+  _(gcstart, gc__start, 5, (void *L, void *g, int state, uint64_t bytes, int full), \
+    L, g, state, bytes, full) \
+  _(gcdone, gc__done, 5, (void *L, void *g, int state, uint64_t bytes, int full), \
+    L, g, state, bytes, full) \
+  _(tracestart, trace__start, 6, (const char *chunk, int line, void *L, uint32_t number, \
+    uint32_t parent, uint32_t exitno), chunk, line, L, number, parent, exitno) \
+  _(tracestop, trace__stop, 5, (void *L, uint32_t number, int linktype, uint32_t link, \
+    uint32_t bytes), L, number, linktype, link, bytes) \
+  _(traceabort, trace__abort, 6, (const char *chunk, int line, void *L, uint32_t number, \
+    const char *reason, int blacklisted), chunk, line, L, number, reason, blacklisted) \
+  _(traceflush, trace__flush, 3, (void *L, uint32_t traces, int own), L, traces, own) \
+  _(traceexit, trace__exit, 3, (void *L, uint32_t number, uint32_t exitno), \
+    L, number, exitno) \
   _(open, state__open, 2, (void *g, void *L), g, L) \
   _(close, state__close, 2, (void *g, void *L), g, L) \
   _(block, block, 7, (const void *p, uint32_t size, void *g, int kind, uint64_t number, \
@@ -388,6 +422,10 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
   if (lj_ltrace_on(G(L))) lj_ltrace_unwind((L), (newbase));
 /* lj_state.c, lj_trace.c: an error comes before the stack is complete. */
 #define LT_LOSTFRAMES(L)	L2LT(L)->lostframes = 1;
+/* lj_gc.c, lj_trace.c: names of functions around which ours have the upstream's names. */
+#define LT_GCSTEP		lj_gc_plainstep
+#define LT_FULLGC		lj_gc_plainfull
+#define LT_TRACEINS		lj_trace_plainins
 /* lj_gc.c, where VM events and finalizers run in a coroutine VL of their own. */
 #define LT_FINALIZER(L, VL) \
   if (lj_ltrace_on(G(L))) lj_ltstack_lend((L), (VL));
@@ -444,6 +482,14 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrace_exit(L, pc)	0
 #define lj_ltrace_exitret(J, L, pc, retpc)	0
 #define lj_ltrec_stop(J, linktype, lnk)	((void)0)
+#define lj_ltjit_start(J)	((void)0)
+#define lj_ltjit_stop(J)	((void)0)
+#define lj_ltjit_abort(J, e)	((void)0)
+#define lj_ltjit_off(J)		((void)0)
+#define lj_ltjit_flush(J)	((void)0)
+#define LT_GCSTEP		lj_gc_step
+#define LT_FULLGC		lj_gc_fullgc
+#define LT_TRACEINS		lj_trace_ins
 #define lj_ltrec_entry(J)	((void)0)
 #define lj_ltrec_tail(J)	((void)0)
 #define lj_ltrec_jit(J, lnk)	0

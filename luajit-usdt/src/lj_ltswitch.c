@@ -54,7 +54,9 @@ static void flush_traces(lua_State *L)
   global_State *g = G(L);
   uint8_t mask = g->vmevmask;
   g->vmevmask = 0;
+  G2LT(g)->ownflush = 1;
   lj_trace_flushall(L);
+  G2LT(g)->ownflush = 0;
   g->vmevmask = mask;
 }
 #else

@@ -107,8 +107,8 @@ enum {
 			** lt_pack(recording number, LTF_*). First record of a
 			** recording. */
   LTX_STOP = 12,	/* arg: LTE_*. Recording ends; open calls end here. */
-  LTX_GC = 13,		/* arg: 0 begin, 1 end of a GC step. (reserved) */
-  LTX_TRACE = 14,	/* Compiler events. (reserved) */
+  LTX_GC = 13,		/* A step of the collector: see luatrace_work.h. */
+  LTX_TRACE = 14,	/* What becomes of compiled code: likewise. */
   LTX_MARK = 15,	/* arg: LTM_*. Words: coroutine id; the name as text (see below),
 			** up to LT_MARK_MAX bytes. A section that the program named
 			** begins or ends in that coroutine. */
@@ -122,12 +122,19 @@ enum {
 			** coroutine has this label from now on. LTX_CREATE passes all
 			** labels of the current coroutine on; they are known and not
 			** known like its request. */
+  LTX_CPU = 19,		/* arg: LTC_*. Word: ticks until this record's time. Written by
+			** recorders that follow the scheduler (--cpu). The first one of
+			** a stream says that it is followed from there on. */
   LTX__MAX = 64
 };
 
 /* Kinds of LTX_MARK. An open section has begun before the recording, or in a gap: it follows
 ** the coroutine's LTX_STACK. */
 enum { LTM_BEGIN = 0, LTM_END = 1, LTM_OPEN = 2 };
+
+/* Kinds of LTX_CPU: so long the VM's thread waited; it was ready to run, but another one ran in its
+** place; or neither that nor whether it ran is known. */
+enum { LTC_OFF = 0, LTC_PREEMPTED = 1, LTC_UNKNOWN = 2 };
 
 /* Kinds of LTX_LABEL. An empty value: the coroutine no longer has a label of this key. With CLEAR
 ** there is only the first word: it has none at all; all that it has follow. */

@@ -19,6 +19,7 @@ struct Options {
   int compression = 0;            // level, 0: none
   uint64_t max_size = 0;          // bytes, 0: no limit
   uint32_t max_depth = 0;         // 0: no limit
+  bool cpu = false;               // record CPU time
   double seconds = 0;             // 0: no limit
   std::vector<std::string> pids;  // -p, as given; excludes a command
   bool children = false;

@@ -29,6 +29,7 @@ struct Settings {
   std::optional<Mechanism> mechanism;   // empty: the best that works
   FilterRules filter;
   uint32_t max_depth = 0;  // 0: no limit
+  bool cpu = false;        // record CPU time
 };
 
 struct SourceTotals {

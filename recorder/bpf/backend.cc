@@ -33,6 +33,7 @@ Settings settings_of(const Options& o) {
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
   s.filter = {o.include, o.exclude, o.c_functions};
   s.max_depth = o.max_depth;
+  s.cpu = o.cpu;
   return s;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "luatrace_work.h"
 #include "trace/records.h"
 
 namespace luatrace::record::bpf {
@@ -34,11 +35,13 @@ uint64_t count_events(std::span<const uint64_t> words) {
 }
 
 BlockStream::BlockStream(std::shared_ptr<Output> output, uint32_t process, const lt_ring& start,
-                         uint64_t number, const FilterRules& rules, uint32_t max_depth)
+                         uint64_t number, const FilterRules& rules, uint32_t max_depth,
+                         std::unique_ptr<CpuTime> cpu)
     : output_(std::move(output)),
       stream_(output_->add_stream(stream_info(start, process))),
       rules_(&rules),
       blocks_(output_->writer(), stream_, start.start_tick, &output_->totals().lost_time),
+      cpu_(std::move(cpu)),
       next_(number),
       next_func_(start.flushed_funcs) {
   if (rules.any()) filter_.emplace();
@@ -64,7 +67,10 @@ void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std
     if (f.type == LT_FUNC_C) c_functions_ = true;
     if (!filter_) continue;
     const std::string chunk(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
-    if (!wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
+    // Collector and compiler are no C functions of the program: --c-functions does not concern
+    // them.
+    const bool of_vm = f.type == LT_FUNC_FF && f.ffid >= LT_FF_GC;
+    if (!of_vm && !wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
   }
   if (n > 0 && output_->has_space(fresh.size() + sizeof(lt_block)))
     output_->write_funcs(stream_, n, fresh);
@@ -139,6 +145,11 @@ void BlockStream::put(std::span<const uint64_t> words) {
     shallow_.clear();
     depth_->run(words, shallow_);
     words = shallow_;
+  }
+  if (cpu_) {
+    merged_.clear();
+    if (cpu_->run(words, 0, merged_) < words.size()) damaged_ = true;
+    words = merged_;
   }
   if (words.empty() || !output_->has_space(words.size_bytes() + LT_RING_BLOCK_SIZE)) return;
   if (blocks_.append(words) < words.size()) {

@@ -3,7 +3,7 @@
 // missed are found by their numbers and written as losses.
 //
 //   chunk -> drop what we have already -> drop reports of known stacks -> WordFilter ->
-//   DepthFilter -> EventBlocks
+//   DepthFilter -> CpuTime -> EventBlocks
 //
 // Invariants: functions are written before the words that use them, once; every event up to next()
 // is in the file, left out by a filter, or counted as lost. The contents of chunks come from the
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "recorder/bpf/word_filter.h"
+#include "recorder/drain/cpu_time.h"
 #include "recorder/drain/output.h"
 #include "trace/depth_filter.h"
 #include "trace/trace_writer.h"
@@ -30,9 +31,11 @@ uint64_t count_events(std::span<const uint64_t> words);
 
 class BlockStream {
  public:
-  // Writes the STREAM block. start: from the first chunk; number: events before it.
+  // Writes the STREAM block. start: from the first chunk; number: events before it. cpu: null:
+  // without CPU time.
   BlockStream(std::shared_ptr<Output> output, uint32_t process, const lt_ring& start,
-              uint64_t number, const FilterRules& rules, uint32_t max_depth);
+              uint64_t number, const FilterRules& rules, uint32_t max_depth,
+              std::unique_ptr<CpuTime> cpu = nullptr);
 
   uint64_t next() const { return next_; }  // number of the next event
   uint64_t lost() const { return lost_; }  // events, as far as written
@@ -67,6 +70,7 @@ class BlockStream {
   EventBlocks blocks_;
   std::optional<WordFilter> filter_;
   std::optional<DepthFilter> depth_;
+  std::unique_ptr<CpuTime> cpu_;
   uint64_t next_, next_func_;
   uint64_t lost_ = 0, lost_funcs_ = 0;
   bool ended_ = false, finished_ = false, damaged_ = false, c_functions_ = false;
@@ -77,7 +81,7 @@ class BlockStream {
   uint32_t fresh_ = 0;        // was just resumed, and not known before
   uint32_t last_known_ = 0;   // in known_: usually the next one is the same
   uint64_t skip_frames_ = 0;  // of a report that is left out
-  std::vector<uint64_t> clean_, kept_, shallow_;
+  std::vector<uint64_t> clean_, kept_, shallow_, merged_;
 };
 
 }  // namespace luatrace::record::bpf

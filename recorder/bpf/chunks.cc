@@ -98,8 +98,10 @@ void Blocks::start_stream(AttachedProcess& a, const ltb_block& b) {
   const bool continues = s.stream != nullptr && (b.number > 0 || s.stream->next() == 0);
   if (continues) return;
   if (s.stream != nullptr) finish_stream(s);
-  s.stream = std::make_unique<BlockStream>(a.sink->output, a.number, start, b.number,
-                                           r_.settings.filter, r_.settings.max_depth);
+  auto cpu = r_.settings.cpu ? CpuTime::of(a.pid, start.clock, start.start_tick) : nullptr;
+  s.stream =
+      std::make_unique<BlockStream>(a.sink->output, a.number, start, b.number, r_.settings.filter,
+                                    r_.settings.max_depth, std::move(cpu));
 }
 
 void Blocks::take(AttachedProcess& a, const ltb_block& b) {

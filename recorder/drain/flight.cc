@@ -69,10 +69,12 @@ bool Flight::write(BlockBatch& batch) {
     if (note.type != 0) take(block_at(&batch.bytes[at], note));
     at += note.size;
     written_ += note.size;
+    // After each block: a batch may be larger than the window, and what is asked for because of
+    // this block must find it there.
+    let_go(monotonic_ns());
+    if (after_write_) after_write_();
   }
   batch.clear();
-  let_go(monotonic_ns());
-  if (after_write_) after_write_();
   return true;
 }
 

@@ -70,7 +70,7 @@ class Flight : public BlockSink {
   Flight(uint64_t bytes, uint64_t ns) : limit_(bytes), limit_ns_(ns) {}
   // Sees everything that comes. Must outlive this object.
   void observe(FlightObserver& observer) { observer_ = &observer; }
-  // Called whenever something has come.
+  // Called whenever a block has come, while it is in the window.
   void after_write(std::function<void()> f) { after_write_ = std::move(f); }
 
   bool seekable() const override { return true; }

@@ -105,11 +105,12 @@ std::span<uint64_t> RingMemory::block(uint64_t n) const {
 // -- Draining --
 
 RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output,
-                     uint32_t stream, uint32_t max_depth)
+                     uint32_t stream, uint32_t max_depth, std::unique_ptr<CpuTime> cpu)
     : ring_(std::move(ring)),
       output_(std::move(output)),
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
+      cpu_(std::move(cpu)),
       empty_at_(ring_->info().start_tick) {
   output_->users()++;
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
@@ -130,10 +131,20 @@ void RingDrain::give_up(const std::string& why) {
 
 // Passes words, in order, to the file's blocks. Returns how many were taken.
 size_t RingDrain::take(std::span<const uint64_t> words) {
-  if (!filter_) return events_.append(words, empty_at_);
-  kept_.clear();
-  const size_t n = filter_->run(words, kept_);
-  events_.append(kept_, empty_at_);
+  if (!filter_ && !cpu_) return events_.append(words, empty_at_);
+  size_t n = words.size();
+  if (cpu_) {
+    merged_.clear();
+    n = cpu_->run(words, empty_at_, merged_);
+    words = merged_;
+  }
+  if (filter_) {
+    kept_.clear();
+    const size_t taken = filter_->run(words, kept_);
+    if (!cpu_) n = taken;
+    words = kept_;
+  }
+  events_.append(words, empty_at_);
   return n;
 }
 
@@ -142,7 +153,7 @@ bool RingDrain::take_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
-  if (filter_) {  // reads each word more than once: not in memory that may change
+  if (filter_ || cpu_) {  // read each word more than once: not in memory that may change
     scratch_.assign(rest.begin(), rest.end());
     rest = scratch_;
   }

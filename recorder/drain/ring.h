@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "recorder/drain/cpu_time.h"
 #include "recorder/drain/output.h"
 #include "trace/depth_filter.h"
 #include "trace/trace_writer.h"
@@ -87,9 +88,9 @@ std::string check_ring(const lt_ring& r, uint64_t file_size);
 
 class RingDrain {
  public:
-  // stream: its number in output. max_depth 0: no limit.
+  // stream: its number in output. max_depth 0: no limit. cpu: null: without CPU time.
   RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output, uint32_t stream,
-            uint32_t max_depth);
+            uint32_t max_depth, std::unique_ptr<CpuTime> cpu = nullptr);
 
   // One pass: takes full blocks and, if none have come for a while, the words so far of the block
   // that is being filled; shows the target that the recorder is alive. Stops at the monotonic time
@@ -137,7 +138,8 @@ class RingDrain {
   uint32_t stream_;
   EventBlocks events_;
   std::optional<DepthFilter> filter_;
-  std::vector<uint64_t> scratch_, kept_;
+  std::unique_ptr<CpuTime> cpu_;
+  std::vector<uint64_t> scratch_, kept_, merged_;
   std::vector<std::byte> functions_;  // to be written
   uint32_t function_count_ = 0;
   uint64_t tail_ = 0, meta_tail_ = 0;

@@ -117,6 +117,13 @@ std::string read_link(const std::string& path) {
   return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : std::string();
 }
 
+pid_t thread_outside(pid_t pid, uint32_t inside) {
+  const std::string folder = proc_path(pid, "task");
+  for (const pid_t tid : numbers_in(folder))
+    if (static_cast<uint32_t>(pid_inside(tid)) == inside) return tid;
+  return 0;
+}
+
 bool shares_memory(pid_t a, pid_t b) {
   return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
 }

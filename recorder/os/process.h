@@ -49,6 +49,9 @@ uint64_t status_number(const std::string& status, const std::string& name, int b
 // The process id in the process's own namespace; the one in ours if that is not known.
 pid_t pid_inside(pid_t pid);
 
+// The thread that has this id in the process's own namespace, by its id in ours; 0: there is none.
+pid_t thread_outside(pid_t pid, uint32_t inside);
+
 // A process's parent, and when it was started, in ticks of /proc. parent: 0 if it is not in our
 // process namespace, -1 if /proc does not show the process (any more).
 struct Birth {

@@ -580,5 +580,110 @@ TEST(Meaning, ErrorsAndCoroutinesEndSections) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
 
+// -- Collector and compiler --
+
+// Collector and compiler are calls; what a finalizer calls is inside the step.
+TEST(Meaning, CollectorIsACall) {
+  auto a = analyse(trace_text(R"(
+    func 1:20 ff ffid=4294901761 name="[GC]"
+    func 1:21 ff ffid=4294901763 name="a reason"
+    0 start
+    0 entry 1
+    10 gc start state=0 bytes=100
+    10 entry 20
+    12 entry 2
+    13 entry 20
+    15 return 20
+    16 return 2
+    20 return 20
+    20 gc end state=3 bytes=50 full=1
+    21 trace abort 1 b=21 x=1 y=12
+    50 return 1
+    50 stop close)"));
+  EXPECT_EQ(times(a, "[GC]"), (Times{2, 10, 10, 8}));
+  EXPECT_EQ(times(a, "f2"), (Times{1, 4, 4, 2}));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 50, 50, 40}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.trust().unknown, 0u);
+  for (const ReportFunction& f : a.report.functions) EXPECT_NE(f.name, "a reason");
+}
+
+// An end without a beginning, a beginning without an end, records with nonsense: counted, and no
+// time is lost.
+TEST(Meaning, CollectorWithoutAnEnd) {
+  auto a = analyse(trace_text(R"(
+    func 1:20 ff ffid=4294901761 name="[GC]"
+    0 start
+    0 entry 1
+    5 return 20
+    10 entry 20
+    20 return 1
+    21 gc end state=511 bytes=18446744073709551615
+    22 trace stop 65535 a=65535 b=4294967295 x=4294967295 y=4294967295 flag=1
+    23 ext 14 arg=2047 0x1
+    24 ext 13 arg=2047
+    30 stop close)"));
+  EXPECT_EQ(times(a, "f1"), (Times{1, 20, 20, 10}));
+  EXPECT_EQ(a.function("[GC]").self_ns, 10u);
+  EXPECT_EQ(a.report.idle_ns, 10u);
+  EXPECT_EQ(a.trust().unbalanced, 1u);
+  EXPECT_EQ(a.trust().truncated, 1u);
+  EXPECT_EQ(a.trust().bad_records, 1u);  // The record without its word.
+}
+
+// -- CPU time --
+
+TEST(Meaning, CpuTimeIsWithoutAbsences) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    3 cpu unknown ticks=3
+    10 entry 1
+    20 entry 2
+    90 cpu off ticks=60
+    100 return 2
+    130 cpu preempted ticks=20
+    150 entry 2
+    160 return 2
+    200 return 1
+    290 cpu off ticks=80
+    300 stop close)"));
+  EXPECT_TRUE(a.report.cpu.known());
+  EXPECT_EQ(a.report.cpu.unknown_ns, 3u);
+  EXPECT_EQ(a.report.cpu.preempted_ns, 20u);
+  EXPECT_EQ(a.function("f1").cpu_ns, 190u - 80);
+  EXPECT_EQ(a.function("f1").self_cpu_ns, 100u - 20);
+  EXPECT_EQ(a.function("f2").cpu_ns, 90u - 60);
+  EXPECT_EQ(times(a, "f1"), (Times{1, 190, 190, 100}));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.trust().unknown, 0u);
+}
+
+// More than there was; of a stack that is being reported; without the word.
+TEST(Meaning, AbsencesWithNonsense) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    10 cpu off ticks=18446744073709551615
+    20 stack 2 activate n=1
+    20 cpu preempted ticks=5
+    20 frame 1
+    30 ext 19 arg=7 0x5
+    40 ext 19 arg=0
+    50 return 1
+    60 stop close)"));
+  EXPECT_EQ(a.function("f1").cpu_ns, 30u);
+  EXPECT_EQ(a.report.cpu.unknown_ns, 5u);
+  EXPECT_EQ(a.trust().bad_records, 1u);
+}
+
+TEST(Meaning, WithoutAbsencesCpuTimeIsNotKnown) {
+  auto a = analyse(trace_text(R"(
+    0 start
+    10 entry 1
+    20 return 1
+    30 stop close)"));
+  EXPECT_FALSE(a.report.cpu.known());
+  EXPECT_FALSE(a.function("f1").cpu_ns.has_value());
+}
+
 }  // namespace
 }  // namespace luatrace::analyze

@@ -126,13 +126,20 @@ TEST(Output, EveryEventSurvivesTheText) {
     4000000000009 loss 17 since=4000000000001 kind=1
     4000000000009 pad
     4000000000010 ext 13 arg=1 0x5 0x6
+    4000000000010 gc end state=3 bytes=99 full=1
+    4000000000010 trace start 65535 a=65535 b=7 x=4 y=5 flag=1
+    4000000000010 trace exit 1 a=0 b=4294967295
+    4000000000010 ext 14 arg=7 0x1 0x2
+    4000000000010 ext 14 arg=0 0x1
     4000000000011 stop orphan
     sync 7 mono=8 real=9)");
   std::string once = dump(to_binary(text));
   for (const char* part :
        {"cmd=\"a b\" \"\" \"c\"", "stop orphan", "loss 17 since=4000000000001 kind=1",
-        "ext 13 arg=1 0x5 0x6", "unwind 5 top=0", "entry 3000000", "resume 4000000", "co=3 depth=7",
-        "sync 7 mono=8 real=9", "0x1000 00ff \"/usr/lib/lib x.so\"", "start rec=2 flags=0x45"})
+        "ext 13 arg=1 0x5 0x6", "gc end state=3 bytes=99 full=1", "ext 14 arg=7 0x1 0x2",
+        "trace start 65535 a=65535 b=7 x=4 y=5 flag=1", "unwind 5 top=0", "entry 3000000",
+        "resume 4000000", "co=3 depth=7", "sync 7 mono=8 real=9",
+        "0x1000 00ff \"/usr/lib/lib x.so\"", "start rec=2 flags=0x45"})
     EXPECT_NE(once.find(part), std::string::npos) << part << " not in\n" << once;
   EXPECT_EQ(once, dump(to_binary(once)));
 }

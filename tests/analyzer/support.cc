@@ -9,6 +9,7 @@
 #include "analyzer/output/dump.h"
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/trace_reader.h"
+#include "analyzer/report/cpu_times.h"
 
 namespace luatrace::analyze {
 
@@ -33,6 +34,7 @@ Analysed analyse(const std::vector<uint8_t>& bytes) {
     add_to_report(out.report,
                   {"test.bin", facts, profile, nullptr, nullptr, diag.trust, bytes.size()},
                   [](const Function&) { return Symbol{}; });
+    add_cpu_times(out.report);
   } catch (const Unreadable& e) {
     out.unreadable = true;
     out.reason = e.what();

@@ -24,6 +24,13 @@ coroutine__stack 5
 coroutine__label 4
 mark__begin 3
 mark__end 3
+gc__start 5
+gc__done 5
+trace__start 6
+trace__stop 5
+trace__abort 6
+trace__flush 3
+trace__exit 3
 state__open 2
 state__close 2
 block 7

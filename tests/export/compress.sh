@@ -13,10 +13,12 @@ for options in "" --compress --compress=19; do
   record $options -o "$scratch/${options:-plain}"
   grep -q '^5 rounds, checksum' "$scratch/out" || fail "the program: $(cat "$scratch/out")"
 done
-calls=$(number plain '[.functions[] | select(.name | test("coroutine|finali") | not) | .calls] | add')
+# What depends on when the VM collects garbage and compiles is left out.
+calls_of() { number "$1" '[.functions[] | select(.name | test("coroutine|finali|^.(GC|JIT).$") | not) | .calls] | add'; }
+calls=$(calls_of plain)
 [ "$calls" -gt 100000 ] || fail "only $calls calls"
 for file in --compress --compress=19; do
-  same "calls ($file)" "$(number "$file" '[.functions[] | select(.name | test("coroutine|finali") | not) | .calls] | add')" "$calls"
+  same "calls ($file)" "$(calls_of "$file")" "$calls"
   same "anomalies ($file)" "$(number "$file" .trust.anomalies)" 0
   events=$(number "$file" .trust.events)
   size=$(stat -c %s "$scratch/$file")

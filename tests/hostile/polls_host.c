@@ -164,6 +164,29 @@ void lj_ltprobe_markend(const char *name, void *L, uint32_t id) { UNUSED(name), 
 void lj_ltprobe_label(const char *key, const char *value, void *L, uint32_t id) {
   UNUSED(key), UNUSED(value), UNUSED(L), UNUSED(id);
 }
+void lj_ltprobe_gcstart(void *L, void *g, int state, uint64_t bytes, int full) {
+  UNUSED(L), UNUSED(g), UNUSED(state), UNUSED(bytes), UNUSED(full);
+}
+void lj_ltprobe_gcdone(void *L, void *g, int state, uint64_t bytes, int full) {
+  UNUSED(L), UNUSED(g), UNUSED(state), UNUSED(bytes), UNUSED(full);
+}
+void lj_ltprobe_tracestart(const char *chunk, int line, void *L, uint32_t number, uint32_t parent,
+                           uint32_t exitno) {
+  UNUSED(chunk), UNUSED(line), UNUSED(L), UNUSED(number), UNUSED(parent), UNUSED(exitno);
+}
+void lj_ltprobe_tracestop(void *L, uint32_t number, int linktype, uint32_t link, uint32_t bytes) {
+  UNUSED(L), UNUSED(number), UNUSED(linktype), UNUSED(link), UNUSED(bytes);
+}
+void lj_ltprobe_traceabort(const char *chunk, int line, void *L, uint32_t number,
+                           const char *reason, int blacklisted) {
+  UNUSED(chunk), UNUSED(line), UNUSED(L), UNUSED(number), UNUSED(reason), UNUSED(blacklisted);
+}
+void lj_ltprobe_traceflush(void *L, uint32_t traces, int own) {
+  UNUSED(L), UNUSED(traces), UNUSED(own);
+}
+void lj_ltprobe_traceexit(void *L, uint32_t number, uint32_t exitno) {
+  UNUSED(L), UNUSED(number), UNUSED(exitno);
+}
 void lj_ltprobe_open(void *g, void *L) { UNUSED(g), UNUSED(L); }
 void lj_ltprobe_close(void *g, void *L) { UNUSED(g), UNUSED(L); }
 void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind, uint64_t number,

@@ -29,4 +29,16 @@ same "requests" 300 "$(build/bin/luatrace-analyze --json now.bin | jq '.function
 build/bin/luatrace-analyze --json --report --compensate now.bin >cost.json
 jq -e '.trace.recording_cost_ns > 0 and (.report | any(.self_corrected_ns < .self_ns))' cost.json >/dev/null ||
   fail "no cost of recording: $(jq -c .trace.recording_cost_ns cost.json)"
+
+# Collector and compiler are functions of the recording; with the compiler off there is only the first.
+build/bin/luatrace-analyze --json now.bin >work.json
+jq -e '.functions | any(.name == "[GC]" and .calls > 0) and any(.name == "[JIT]" and .calls > 0)' work.json >/dev/null ||
+  fail "no [GC] or no [JIT]: $(jq -c '[.functions[].name]' work.json)"
+build/bin/luatrace-analyze --json nojit.bin | jq -e '.trace | .collector_ns > 0 and .compiler_ns == 0' >/dev/null ||
+  fail "with -joff there is a compiler, or no collector"
+build/bin/luatrace-analyze --jit --json now.bin >jit.json
+jq -e '.jit[0] | .completed > 0 and .begun >= .completed + .aborted and .compiler_ns > 0 and .own_flushes == 1 and .flushes == 0' jit.json >/dev/null ||
+  fail "what the compiler did: $(jq -c '.jit' jit.json)"
+jq -e '.jit_aborts | any((.function | startswith("render")) and .reason == "NYI: bytecode FNEW")' jit.json >/dev/null ||
+  fail "no abort in render: $(jq -c '.jit_aborts' jit.json)"
 exit 0

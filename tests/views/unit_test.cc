@@ -41,6 +41,14 @@ TEST(Pattern, NamesPlacesGlobsExpressions) {
   for (const char* matching : {"work", "work?", "wor*", "wor??", "*.lua:1?"})
     EXPECT_TRUE(FunctionPattern(matching).matches(f)) << matching;
   EXPECT_FALSE(FunctionPattern("wor?").matches(f));
+  f.name = "[GC]";  // As text, and as what it is as a glob.
+  f.hint = false;
+  EXPECT_TRUE(FunctionPattern("[GC]").matches(f));
+  EXPECT_TRUE(FunctionPattern("\\[GC]").matches(f));
+  f.name = "G";
+  EXPECT_TRUE(FunctionPattern("[GC]").matches(f));
+  f.name = "work";
+  f.hint = true;
   const ReportFunction code = lua("f", "return 1", 3);
   for (const char* matching : {"[string \"return 1\"]:3", "[string \"ret*"})
     EXPECT_TRUE(FunctionPattern(matching).matches(code)) << matching;
