@@ -22,7 +22,7 @@ for r in requests:
 # ends before it.
 clients = sorted((r for r in requests if any(p['name'] == 'log' for p in r['phases'])),
                  key=lambda r: r['start_ns'] + r['wall_ns'])
-OVERLAPPING = 6  # the last ones
+OVERLAPPING = 10  # the last ones
 if len(clients) < len(log) + OVERLAPPING:
     sys.exit('FAIL: %d requests for %d lines of the log' % (len(clients), len(log)))
 overlapping = clients[-OVERLAPPING:]
@@ -38,7 +38,7 @@ def waits(r, name):
 
 # uri: what holds for each request
 CHECKS = {
-    '/sleep': lambda r: waits(r, 'ngx.sleep') >= 98 * MS and r['running_ns'] < 50 * MS,
+    '/sleep': lambda r: waits(r, 'ngx.sleep') >= 98 * MS and r['running_ns'] < waits(r, 'ngx.sleep'),
     '/busy': lambda r: r['running_ns'] >= 50 * MS,
     '/subrequest': lambda r: waits(r, 'ngx.location.capture') >= 98 * MS,
     '/threads': lambda r: waits(r, 'ngx.sleep') >= 48 * MS and r['coroutines'] == 4
@@ -58,29 +58,27 @@ for uri, found in of_uri.items():
         wrong('%s is %.2f ms off $request_time in each of %d requests' % (uri, nearest, len(found)),
               found[0])
 
-timers = [r for r in requests if not any(p['name'] == 'log' for p in r['phases']) and waits(r, 'ngx.sleep') in range(18 * MS, 90 * MS)]
+timers = [r for r in requests if r['phases'][0]['name'].startswith('content_by_lua(') and waits(r, 'ngx.sleep') >= 18 * MS]
 if len(timers) < 5:
     sys.exit('FAIL: %d of 5 timers' % len(timers))
 if not any(waits(r, 'ngx.sleep') and r['others_ns'] >= 40 * MS for r in overlapping):
     sys.exit('FAIL: no request was delayed by another one: %s' % json.dumps(overlapping))
 
-# The longest turns are the busy loops, each of known length, and what they delay are the others' times.
+# What turns delay are the others' times, and what runs of a request are its turns. A busy machine may
+# lengthen any turn, so nothing is said of the length of other requests' turns.
 delayed = sum(entry['delayed_ns'] for entry in turns['turn_entries'])
 if delayed != sum(r['others_ns'] for r in requests):
     sys.exit('FAIL: turns delay requests by %d ns in all, not by the sum of others' % delayed)
-by_id = {r['id']: r for r in requests}
-busy = [r for r in requests if r['running_ns'] >= 50 * MS]
-longest = [turn for turn in turns['turns'] if turn['wall_ns'] >= 50 * MS]
-if sorted(turn['request'] for turn in longest) != sorted(r['id'] for r in busy):
-    sys.exit('FAIL: turns of %s, busy requests %s' % ([t['request'] for t in longest], [r['id'] for r in busy]))
-for turn in longest:
-    if turn['phase'] != 'content' or not turn['name'].startswith('content_by_lua'):
-        wrong('the turn of a busy loop', turn)
-    # What runs of the request outside of this turn is its log block.
-    if abs(by_id[turn['request']]['running_ns'] - turn['wall_ns']) > 2 * MS:
-        wrong('a busy loop of %d ns' % by_id[turn['request']]['running_ns'], turn)
+busy = [r for r, _ in of_uri['/busy']] + [r for r in overlapping if not waits(r, 'ngx.sleep')]
+for r in busy:
+    own = [turn for turn in turns['turns'] if turn['request'] == r['id']]
+    longest = max(own, key=lambda turn: turn['wall_ns'])
+    if longest['phase'] != 'content' or not longest['name'].startswith('content_by_lua'):
+        wrong('the turn of a busy loop', longest)
+    if longest['wall_ns'] < 50 * MS or abs(sum(turn['wall_ns'] for turn in own) - r['running_ns']) > MS:
+        wrong('a busy loop with the turns %s' % json.dumps(own), r)
 # While one request of each of the last pairs slept, the other one held the worker.
 sleepers = {r['id'] for r in overlapping if waits(r, 'ngx.sleep') and r['others_ns'] >= 40 * MS}
-named = {id for turn in longest for id in turn['delayed_ids']}
+named = {id for turn in turns['turns'] for id in turn['delayed_ids']}
 if not sleepers <= named:
     sys.exit('FAIL: %s were delayed, the turns name %s' % (sorted(sleepers), sorted(named)))
