@@ -81,8 +81,8 @@ struct FilterOptions {
   GroupBy group = GroupBy::kNone;
   std::string group_pattern;  // kPattern and kLabel: WHAT of --group-by. kRequest: all that defines
                               // the groups.
-  std::string label;                 // kLabel: its key.
-  size_t label_groups = 100;         // Values with groups of their own.
+  std::string label;          // kLabel: its key.
+  size_t label_groups = 100;  // Values with groups of their own.
   size_t request_groups = 100;       // Requests with groups of their own; 0: all.
   std::vector<std::string> plugins;  // Patterns of --plugin; empty: kPluginPatterns.
 

@@ -8,8 +8,9 @@
 ** the next instruction of Lua code, where it is safe to call the program (lj_lthook_deliver).
 **
 ** Invariants: time passes in one node of a watch at a time, or in none while its coroutine is
-** suspended, or the program is called with a tree. A watch has up to MAXNODES nodes; what does not fit counts for the calls around it, and
-** the tree is marked as cut. Nothing here throws, or uses the Lua stack, but for deliver. */
+** suspended or the program is called with a tree. A watch has up to MAXNODES nodes; what does not
+** fit counts for the calls around it, and the tree is marked as cut. Nothing here throws, or uses the
+** Lua stack, but for deliver. */
 
 #define lj_lthook_c
 #define LUA_CORE

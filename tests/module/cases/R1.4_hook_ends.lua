@@ -17,7 +17,9 @@ check.equal("result", ends_hook(), "goes on")
 check.equal("trees", #trees, 0)
 local function forever() while true do coroutine.yield() end end
 unhook = hook(forever, keep)
+collectgarbage("stop")
 for _ = 1, 200 do coroutine.wrap(forever)() end -- more than can be open at a time
+collectgarbage("restart")
 collectgarbage()
 collectgarbage()
 local function ends() end
