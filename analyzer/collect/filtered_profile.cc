@@ -96,7 +96,10 @@ RunningGroup FilteredProfile::running_group(const Coroutine& co) {
 }
 
 // The call on top ends; it may be a request.
-void FilteredProfile::leave_call(Coroutine& co) {
+void FilteredProfile::leave_call(Coroutine& co, uint64_t running) {
+  const VmWork work = request_stream_->vm_work(placement_.function_of(co.notes[co.top].node));
+  if (work != VmWork::kNone && running != kNotSeen)
+    request_stream_->worked(co, work, facts_.clock.ns(running));
   const uint32_t from = request_groups ? running_group(co).from : 0;
   request_stream_->closed(co, co.top);
   if (from > 1 && from == co.top) running_groups_.leave(co, running_group(co));
@@ -193,7 +196,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
   for (auto* o : calls) o->closed(co, scope_.number(), now);
-  if (requests) leave_call(co);
+  if (requests) leave_call(co, running);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
   if (!co.watched_call) return;
   SlowCall call;
@@ -230,6 +233,7 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   if (wanted && scope_.is_of_coroutines() && !placement_.is_plain()) return false;
   run_.counts = wanted && run_.in_range;
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
+  run_.collector = run_.compiler = 0;
   if (coroutines && run_.in_range) log_running(machine, now);
   if (requests) request_stream_->begin_turn(machine.current(), false);
   if (request_groups) request_stream_->ran_calls(machine.current(), now, now, facts_.clock);
@@ -253,6 +257,9 @@ void FilteredProfile::add_to_request(const Coroutine& co, RequestId request, Slo
 
 void FilteredProfile::add_run_to_request(Coroutine& co, uint64_t from, uint64_t to) {
   request_stream_->ran_calls(co, from, to, facts_.clock);
+  for (const auto& [work, ticks] :
+       {std::pair(VmWork::kCollector, run_.collector), std::pair(VmWork::kCompiler, run_.compiler)})
+    if (ticks) request_stream_->worked(co, work, facts_.clock.ns(ticks));
   if (co.top == 0) request_stream_->closed(co, 1);  // The outermost call has ended, too.
 }
 

@@ -163,6 +163,7 @@ class FilteredProfile {
     co.notes[index] = {raw, {}, run_.counts};
   }
   void run_closed(const FrameNotes& f, uint64_t running) {
+    if (requests) run_.add(request_stream_->vm_work(placement_.function_of(f.node)), running);
     if (!f.counted || !run_.in_range) return;
     if (const FunctionId function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
   }
@@ -178,8 +179,14 @@ class FilteredProfile {
   // What holds for all of a run.
   struct Run {
     bool in_range = false;
-    bool counts = false;     // Whether calls are counted.
-    uint64_t time_mask = 0;  // Mask of the ticks that are counted: all bits or none.
+    bool counts = false;                   // Whether calls are counted.
+    uint64_t time_mask = 0;                // Mask of the ticks that are counted: all bits or none.
+    uint64_t collector = 0, compiler = 0;  // Ticks of their calls that ended.
+
+    void add(VmWork work, uint64_t ticks) {
+      if (work == VmWork::kCollector) collector += ticks;
+      if (work == VmWork::kCompiler) compiler += ticks;
+    }
   };
   // Clips from..to to the time range, and adds it to the traced time. False if nothing is left.
   bool take_time(uint64_t& from, uint64_t& to);
@@ -189,7 +196,7 @@ class FilteredProfile {
   void follow_group(Coroutine& co) {
     if (has_running_groups()) running_groups_.follow(stream_->machine, co, running_group(co));
   }
-  void leave_call(Coroutine& co);
+  void leave_call(Coroutine& co, uint64_t running);
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];

@@ -70,6 +70,13 @@ void RequestLedger::ran(RequestId id, FunctionId phase, CoroutineId coroutine, u
   life.last = now_;
 }
 
+// Of a call that began before the request, or around another such call, the rest is left out.
+void RequestLedger::worked(RequestId id, VmWork work, uint64_t ns) {
+  RequestSums& sums = lives_[id].sums;
+  ns = std::min(ns, sums.own - sums.collector - sums.compiler);
+  (work == VmWork::kCollector ? sums.collector : sums.compiler) += ns;
+}
+
 // Until `at` it was in its state.
 void RequestLedger::add_step(RequestId id, const RequestClock& at) {
   const RequestLife& life = lives_[id];

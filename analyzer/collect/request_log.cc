@@ -223,7 +223,7 @@ RequestId RequestStream::opened(Coroutine& co, bool begins) {
 }
 
 void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
-  e.of_vm = rules_.of(bottom, called_).is_of_vm;
+  e.of_vm = vm_work(bottom) != VmWork::kNone;
   if (e.of_vm) return;
   e.bottom = bottom;
   if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
@@ -309,6 +309,11 @@ RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, co
   if (of.life) ledger_.ran(of.life, of.phase, e->id, ns);
   if (turns) turns->ran(of.life, of.phase, ns);
   return of.life;
+}
+
+void RequestStream::worked(const Coroutine& co, VmWork work, uint64_t ns) {
+  const Entry* e = entries_.find(co);
+  if (const RequestId life = e ? owner(*e).life : kNoRequest) ledger_.worked(life, work, ns);
 }
 
 // -- Turns --

@@ -79,6 +79,10 @@ class RequestStream {
   RequestId ran(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
   // The same if calls were open all the time.
   RequestId ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
+  // What calls of this function are.
+  VmWork vm_work(FunctionId function) { return rules_.of(function, called_).work; }
+  // Calls of the VM's own ended in the coroutine, whose time has passed.
+  void worked(const Coroutine& co, VmWork work, uint64_t ns);
   // A call of the coroutine runs now; reported: in a stack report.
   void begin_turn(const Coroutine& co, bool reported);
 

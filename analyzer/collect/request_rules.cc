@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analyzer/filter/phase.h"
-
 #include "analyzer/symbols/vm_work.h"
 
 namespace luatrace::analyze {
@@ -40,7 +39,8 @@ RequestRule rule_of(const FunctionName& f) {
   for (const auto& [name, phase] : kDirectives)
     if (directive == name) rule.phase = phase;
   if (f.kind == FunctionKind::kLua) return rule;
-  rule.is_of_vm = is_collector(f) || is_compiler(f);
+  if (is_collector(f)) rule.work = VmWork::kCollector;
+  if (is_compiler(f)) rule.work = VmWork::kCompiler;
   std::string_view name = f.name;
   if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
   rule.waits_for_others = has(kWaitsForOthers, name);

@@ -35,12 +35,15 @@ inline bool is_special(std::string_view by) {
   return by == kByCoroutines || by.starts_with(kByLabel);
 }
 
+// Work of the VM itself, which is a call of its own in a trace.
+enum class VmWork : uint8_t { kNone, kCollector, kCompiler };
+
 struct RequestRule {
   Phase phase = Phase::kNone;
   bool main_chunk = false;
   bool waits_for_others = false;  // While it is suspended, other coroutines of the request run.
   bool restarts = false;          // It goes back to an earlier phase (ngx.exec): it never returns.
-  bool is_of_vm = false;          // The collector: it says nothing about whose code runs.
+  VmWork work = VmWork::kNone;    // What the VM does says nothing about whose code runs.
   bool begins = false;            // --request-by: each call of it is a request.
 };
 

@@ -4,6 +4,7 @@
 //
 // Invariant: own + waits + others + unattributed = wall, exactly. Each of them is a sum of
 // differences of the same rising clock (RequestClock), between the request's beginning and its end.
+// collector + compiler <= own.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,8 @@ struct RequestSums {
   uint32_t number = 0;  // In its stream, from 1.
   RequestClock begin, end;
   uint64_t own = 0;  // Time in which it held the worker.
+  // Of it: calls of the collector, with the finalizers that it calls, and of the compiler.
+  uint64_t collector = 0, compiler = 0;
   uint32_t coroutines = 0;
   bool begun_before = false;  // It began before the recording, or in a gap.
   bool unfinished = false;    // Its end was not seen.

@@ -125,7 +125,8 @@ void refuse_sort(const ViewOptions& v) {
     throw UsageError("--sort " + v.sort + " needs --coroutines");
   if (!v.turns && v.sort == "delayed") throw UsageError("--sort delayed needs --turns");
   const bool of_turns = v.turns && find_turn_order(v.sort);
-  if (!v.requests && !of_turns && has_word("start waits others unattributed coroutines", v.sort))
+  if (!v.requests && !of_turns &&
+      has_word("start waits others unattributed collector compiler coroutines", v.sort))
     throw UsageError("--sort " + v.sort + " needs --requests");
   const bool of_functions = v.report || v.symbols || !v.any();
   if (!v.sort_given || of_functions) return;
@@ -141,7 +142,7 @@ void refuse_sort(const ViewOptions& v) {
                                    "or resumes"
                     : v.turns    ? "--turns is sorted by wall (default), start or delayed"
                                  : "--requests is sorted by wall (default), start, running, waits, "
-                                   "others, unattributed or coroutines"));
+                                   "others, unattributed, collector, compiler or coroutines"));
 }
 
 // Refuses --limit if no view leaves out rows. --limit 0 (all rows) is always accepted.

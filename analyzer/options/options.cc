@@ -65,7 +65,8 @@ void read_rows(const Given& given, ViewOptions& v) {
                      "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
                      "p99 ...), or, for "
                      "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
-                     "running, waits, others, unattributed or coroutines, or, for --turns, wall, "
+                     "running, waits, others, unattributed, collector, compiler or coroutines, or, "
+                     "for --turns, wall, "
                      "start or delayed");
   read_number<size_t>(given, "limit", v.limit);
   read_number<size_t>(given, "limit", v.slow_limit);

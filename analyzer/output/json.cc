@@ -113,8 +113,8 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
   o.number("c_ns", c_ns);
-  if (f.cpu_ns) o.number("cpu_ns", *f.cpu_ns);
-  if (f.self_cpu_ns) o.number("self_cpu_ns", *f.self_cpu_ns);
+  if (f.has_cpu_times()) o.number("cpu_ns", f.cpu_ns);
+  if (f.has_cpu_times()) o.number("self_cpu_ns", f.self_cpu_ns);
   o.number("min_ns", f.min_ns);
   o.number("max_ns", f.max_ns);
   o.number("avg_ns", f.average_ns());

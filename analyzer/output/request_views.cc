@@ -99,6 +99,8 @@ Row request_row(const Report& report, const ReportRequest& r) {
           Cell::of_time(r.wait_ns),
           Cell::of_time(r.others_ns),
           Cell::of_time(r.unattributed_ns),
+          Cell::of_time(r.collector_ns),
+          Cell::of_time(r.compiler_ns),
           Cell::of_json(json_list(waits, "count", "ns", nullptr)),
           Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
           Cell::of_count(r.coroutines),
@@ -119,7 +121,9 @@ void add_columns(Table& t, const std::string& sort) {
                {"running_ns", "running"},
                {"wait_ns", "waits"},
                {"others_ns", "others"},
-               {"unattributed_ns", "unattributed"}};
+               {"unattributed_ns", "unattributed"},
+               {"collector_ns", "collector"},
+               {"compiler_ns", "compiler"}};
   add_data_columns(t, {"waits", "phases"});
   t.columns.push_back({"coroutines", "coroutines"});
   add_data_columns(t, {"labels", "unfinished", "begun_before", "vm", "file"});
@@ -129,6 +133,7 @@ void add_columns(Table& t, const std::string& sort) {
     if (c.title == sort) c.title += "▼";
     if (c.key == "open") c.min_width = 2;
     if (c.key == "coroutines" || c.key == "unattributed_ns") c.spare = 3;
+    if (c.key == "collector_ns" || c.key == "compiler_ns") c.spare = 3;
     if (c.key == "start_ns" || c.key == "parts") c.spare = 2;
   }
 }
@@ -157,7 +162,9 @@ constexpr SortKey kSortKeys[] = {{"wall", &ReportRequest::wall_ns},
                                  {"running", &ReportRequest::running_ns},
                                  {"waits", &ReportRequest::wait_ns},
                                  {"others", &ReportRequest::others_ns},
-                                 {"unattributed", &ReportRequest::unattributed_ns}};
+                                 {"unattributed", &ReportRequest::unattributed_ns},
+                                 {"collector", &ReportRequest::collector_ns},
+                                 {"compiler", &ReportRequest::compiler_ns}};
 
 // The requests to show: the greatest first, by id if `sort` is none of their figures.
 Requests sorted(const Report& report, const std::string& sort, Requests list) {

@@ -65,7 +65,7 @@ std::string vm_work_text(const Report& r) {
 // "1.20 s of the calls' time; waiting 2.00 s, preempted 3.10 ms; not known for 20 us".
 std::string cpu_text(const Report& r) {
   uint64_t off = 0;
-  for (NodeId i{1}; i < r.tree.size(); ++i) off += r.node_off_cpu_ns[i];
+  for (NodeId i{1}; i < r.tree.size(); ++i) off += r.cpu.off_at(i);
   const uint64_t preempted = std::min(off, r.cpu.preempted_ns);
   return format_time(r.self_ns - std::min(off, r.self_ns)) + " of the calls' time; waiting " +
          format_time(off - preempted) + ", preempted " + format_time(preempted) +

@@ -20,9 +20,9 @@ std::vector<uint64_t> self_off_cpu(const Report& r) {
     root[i] = r.tree[i].parent ? root[r.tree[i].parent] : i;
     const uint32_t function = r.tree[i].function, group = r.tree[root[i]].function;
     const bool is_group = r.functions[function].kind == FunctionKind::kGroup;
-    sums[function] += r.node_off_cpu_ns[i];
+    sums[function] += r.cpu.off_at(i);
     if (root[i] != i && !is_group && r.functions[group].kind == FunctionKind::kGroup)
-      sums[group] += r.node_off_cpu_ns[i];
+      sums[group] += r.cpu.off_at(i);
   }
   return sums;
 }
@@ -39,7 +39,7 @@ void add_cpu_times(Report& r) {
   const std::vector<uint64_t> self = self_off_cpu(r);
   const std::vector<uint64_t> inclusive =
       outermost_sums(r.tree, r.functions.size(),
-                     subtree_sums(r.tree, [&](NodeId node) { return r.node_off_cpu_ns[node]; }));
+                     subtree_sums(r.tree, [&](NodeId node) { return r.cpu.off_at(node); }));
   for (size_t i = 0; i < r.functions.size(); i++) {
     ReportFunction& f = r.functions[i];
     f.cpu_ns = difference(f.inclusive_ns, inclusive[i]);

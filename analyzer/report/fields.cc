@@ -40,8 +40,7 @@ std::vector<Field> parse_fields(const std::string& list) {
     if (!field)
       throw UsageError("--fields: invalid value '" + name +
                        "'; choose calls, inclusive, self, share, avg, min, max, stddev, wall, "
-                       "complete, cpu, self_cpu or a "
-                       "percentile such as p99.9");
+                       "complete, cpu, self_cpu or a percentile such as p99.9");
     out.push_back(*field);
     at = end + 1;
   }
@@ -72,9 +71,9 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, uint
     case Field::kComplete:
       return f.complete;
     case Field::kCpu:
-      return f.cpu_ns;
     case Field::kSelfCpu:
-      return f.self_cpu_ns;
+      if (!f.has_cpu_times()) return std::nullopt;
+      return field.kind == Field::kCpu ? f.cpu_ns : f.self_cpu_ns;
     case Field::kStddev:
       return deviation(f.complete, f.sum_ns, f.times.squares);
     case Field::kPercentile:

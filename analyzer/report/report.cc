@@ -250,7 +250,7 @@ void Merger::tree() {
       to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
     ticks += n.self;
     report_.node_suspended_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
-    report_.node_off_cpu_ns[place[i]] += clock_.ns(tree_of_->off_cpu_at(i));
+    if (const uint64_t off = tree_of_->off_cpu_at(i)) report_.cpu.add_off(place[i], clock_.ns(off));
     // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
       report_.node_cost_ps[place[i]] +=
@@ -341,8 +341,7 @@ ReportWait& ReportWait::operator+=(const ReportWait& other) {
   return *this;
 }
 
-Report::Report()
-    : functions(kReportFirst), node_cost_ps(1), node_suspended_ns(1), node_off_cpu_ns(1) {
+Report::Report() : functions(kReportFirst), node_cost_ps(1), node_suspended_ns(1) {
   functions[kReportRoot].kind = FunctionKind::kRoot;
   functions[kReportUnknown].kind = FunctionKind::kGap;
   functions[kReportUnknown].name = "[unknown callers]";
@@ -375,7 +374,6 @@ NodeId Report::enter(NodeId node, ReportFunctionId function) {
   const NodeId child = tree.enter(node, function);
   node_cost_ps.resize(tree.size());
   node_suspended_ns.resize(tree.size());
-  node_off_cpu_ns.resize(tree.size());
   return child;
 }
 

@@ -86,6 +86,7 @@ struct ReportRequest {
   StreamId vm;
   uint32_t coroutines = 0;
   uint64_t start_ns = 0, wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0;
+  uint64_t collector_ns = 0, compiler_ns = 0;  // Of running_ns.
   uint64_t unattributed_ns = 0;
   bool begun_before = false;  // It began before the recording, or in a gap.
   bool unfinished = false;    // Its end was not seen.
@@ -131,7 +132,15 @@ struct ReportCpu {
   uint64_t vms = 0, without = 0;  // Lua VMs with and without them.
   uint64_t unknown_ns = 0;        // Of those with, for so long they are not known.
   uint64_t preempted_ns = 0;      // In calls, of the whole trace.
+  // By node of the call tree: self time without the processor. Nodes that it does not have have
+  // none, so most traces have no such memory.
+  std::vector<uint64_t> node_off_ns;
   bool known() const { return vms && !without; }
+  uint64_t off_at(NodeId node) const { return node < node_off_ns.size() ? node_off_ns[node] : 0; }
+  void add_off(NodeId node, uint64_t ns) {
+    if (node >= node_off_ns.size()) node_off_ns.resize(size_t{node} + 1);
+    node_off_ns[node] += ns;
+  }
 };
 struct ReportThread {
   uint32_t file = 0;
@@ -159,7 +168,6 @@ struct Report {
   CallTree tree;
   std::vector<uint64_t> node_cost_ps;       // By node: cost of recording in its self time.
   std::vector<uint64_t> node_suspended_ns;  // By node: suspended time there.
-  std::vector<uint64_t> node_off_cpu_ns;    // By node: self time without the processor.
   ReportCpu cpu;
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.

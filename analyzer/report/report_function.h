@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "analyzer/collect/histogram.h"
 #include "analyzer/symbols/function_name.h"
@@ -29,11 +28,13 @@ struct ReportFunction : FunctionName {
   // figures exclude them, so that all functions and groups sum to the whole.
   uint64_t inner_calls = 0;
   uint64_t inner_self_ns = 0;
-  // CPU time of the calls, with and without callees; empty if it is not known (add_cpu_times()).
-  std::optional<uint64_t> cpu_ns, self_cpu_ns;
+  // CPU time of the calls, with and without callees, if it is known (add_cpu_times()).
+  static constexpr uint64_t kUnknownTime = UINT64_MAX;
+  uint64_t cpu_ns = kUnknownTime, self_cpu_ns = kUnknownTime;
   bool in_group = false;  // A group whose time and calls count for other groups: no row.
   Distribution times;     // Empty unless histograms were requested.
 
+  bool has_cpu_times() const { return cpu_ns != kUnknownTime; }
   uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
 };
 

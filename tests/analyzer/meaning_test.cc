@@ -682,7 +682,7 @@ TEST(Meaning, WithoutAbsencesCpuTimeIsNotKnown) {
     20 return 1
     30 stop close)"));
   EXPECT_FALSE(a.report.cpu.known());
-  EXPECT_FALSE(a.function("f1").cpu_ns.has_value());
+  EXPECT_FALSE(a.function("f1").has_cpu_times());
 }
 
 }  // namespace
