@@ -39,14 +39,13 @@ void lj_ltabi_resume(lua_State *L)
   if (!by || by == L || !by->cframe) return;  /* It does not run: the host resumes L. */
   L->lt_sibling = by->lt_resumed;
   by->lt_resumed = L;
-  L->lt_resumer = by;
+  L->lt_resumer = by;  /* Visible before L is the current coroutine. */
 }
 
-/* Its resume has returned, or it is freed. Returns its resumer, NULL: none, or freed. */
-lua_State *lj_ltabi_return(lua_State *L)
+static void unlink_resumer(lua_State *L)
 {
   lua_State *by = L->lt_resumer, **p;
-  if (!by) return NULL;
+  if (!by) return;
   L->lt_resumer = NULL;
   for (p = &by->lt_resumed; *p; p = &(*p)->lt_sibling)
     if (*p == L) {
@@ -54,13 +53,23 @@ lua_State *lj_ltabi_return(lua_State *L)
       break;
     }
   L->lt_sibling = NULL;
-  return by;
+}
+
+/* Its resume has returned: the resumer, if it was not freed meanwhile, runs again. At any
+** instruction a walker finds it, as the current coroutine or by the link. */
+void lj_ltabi_return(lua_State *L)
+{
+  global_State *g = G(L);
+  lua_State *by = L->lt_resumer;
+  if (by && gcref(g->cur_L) == obj2gco(L)) setgcref(g->cur_L, obj2gco(by));
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  unlink_resumer(L);
 }
 
 /* L is freed. Those that it has resumed may still run, on C stacks of their own. */
 void lj_ltabi_free(lua_State *L)
 {
-  lj_ltabi_return(L);
+  unlink_resumer(L);
   while (L->lt_resumed) {
     lua_State *co = L->lt_resumed;
     L->lt_resumed = co->lt_sibling;

@@ -335,8 +335,7 @@ static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   int reported = lt->nresumer > idx;
-  lua_State *by = lj_ltabi_return(L);
-  if (by && gcref(g->cur_L) == obj2gco(L)) setgcref(g->cur_L, obj2gco(by));
+  lj_ltabi_return(L);
   lt->nresumer = idx;
   if (LJ_LIKELY(!lt->on)) return status;
   if (lt_mute(g)) {  /* Its stack has changed unnoticed. */

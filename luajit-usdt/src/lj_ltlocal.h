@@ -97,7 +97,7 @@ LJ_FUNC int lj_ltctl_match(const char *chunk);
 LJ_FUNC uint32_t lj_ltctl_blockclock(void);
 
 LJ_FUNC void lj_ltabi_resume(lua_State *L);
-LJ_FUNC lua_State *lj_ltabi_return(lua_State *L);
+LJ_FUNC void lj_ltabi_return(lua_State *L);
 LJ_FUNC void lj_ltabi_free(lua_State *L);
 
 LJ_FUNC void lj_ltblock_begin(LTState *lt);
