@@ -6,6 +6,7 @@
 **
 **   lj_ltprobe   the probe sites
 **   lj_ltctl     control word, settings, descriptors, clock
+**   lj_ltabi     what profilers that sample need to know
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
 **   lj_ltmark    sections and labels of coroutines
@@ -94,6 +95,10 @@ LJ_FUNC void lj_ltctl_defaults(void);
 LJ_FUNC void lj_ltctl_set(const char *name, const char *value);
 LJ_FUNC int lj_ltctl_match(const char *chunk);
 LJ_FUNC uint32_t lj_ltctl_blockclock(void);
+
+LJ_FUNC void lj_ltabi_resume(lua_State *L);
+LJ_FUNC void lj_ltabi_return(lua_State *L);
+LJ_FUNC void lj_ltabi_free(lua_State *L);
 
 LJ_FUNC void lj_ltblock_begin(LTState *lt);
 LJ_FUNC void lj_ltblock_head(LTState *lt);
