@@ -9,6 +9,7 @@ constexpr const char* kWhere = "Output";
 constexpr const char* kWhat = "Recorded events";
 constexpr const char* kAttach = "Attaching";
 constexpr const char* kStacks = "Stacks";
+constexpr const char* kWatch = "Watching";
 constexpr const char* kOther = "Other";
 
 // clang-format off
@@ -55,6 +56,15 @@ constexpr OptionSpec kOwnOptions[] = {
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (uprobe links, Linux 6.6), each (perf events), or auto", nullptr, "auto multi each"},
 
+    {kWatch, "watch", 0, "PLACE", false, true, "print values each time the program reaches PLACE, and record them",
+     "PLACE is FILE:LINE, or the name of a Lua function, with * and ?: its entry. Without -o only what is watched is recorded, and "
+     "not kept."},
+    {kWatch, "print", 0, "LIST", false, true, "with --watch: which values: args, locals, upvalues, traceback, NAME, NAME.FIELD",
+     "With commas between them; without --print: args,locals. NAME is a local variable, an upvalue or a global variable."},
+    {kWatch, "print-depth", 0, "N", false, false, "with --watch: print the contents of tables down to depth N (default 1, 0 to 8)", nullptr},
+    {kWatch, "when", 0, "EXPR", false, false, "with --watch: only if EXPR is true, such as 'n > 5 and name == \"x\"'", nullptr},
+    {kWatch, "count", 0, "N", false, false, "with --watch: stop watching a process after N times", nullptr},
+
     {kStacks, "stack", 0, nullptr, false, false, "with -p: print the Lua stacks of every coroutine, and record nothing",
      "The process is not changed. Its running threads are stopped for 60 ms or less, usually for less than one."},
     {kStacks, "json", 0, nullptr, false, false, "with --stack: as JSON", nullptr},
@@ -69,6 +79,7 @@ constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
 constexpr const char* kUses[] = {
     "-o FILE [options] [--] COMMAND [ARGUMENTS]", "-o FILE [options] -p PID [-p PID...]",
+    "--watch PLACE [--print LIST] [--when EXPR] [-o FILE] -p PID | [--] COMMAND",
     "--stack [--children] [--json] -p PID [-p PID...]", "--snapshot -p PID"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
@@ -87,6 +98,7 @@ constexpr Meaning kExamples[] = {
     {"-o trace.bin -p 4711 -d 10", "a running process, for ten seconds"},
     {"-o trace.bin -p MASTER --children -d 10", "a server's master and all its workers"},
     {"--stack -p 4711", "where is it hanging?"},
+    {"--watch app.lua:12 --print locals,self.id -p 4711", "the values at a line, while the program runs"},
     {"-o night.%n.bin --flight 64M --slow handle=50ms -p 4711",
      "the newest events, whenever a call of handle took longer than 50 ms"},
     {"-o trace.%p.bin --max-size 1G -p 4711 -p 4712", "two processes, a file for each"},

@@ -11,6 +11,7 @@
 #include "luatrace_format.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
+#include "recorder/watch_request.h"
 #include "trace/packing.h"
 
 namespace luatrace::record {
@@ -91,6 +92,51 @@ void read_selection(const CommandLine& given, Options& o) {
   o.snapshot = given.has("snapshot");
 }
 
+constexpr uint32_t kMaxHits = 1'000'000'000;
+
+uint32_t number_option(const char* name, const std::string& text, uint32_t min, uint32_t max) {
+  uint32_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size() || n < min || n > max)
+    throw UsageError(std::string(name) + ": '" + text + "' is not a number between " +
+                     grouped(min) + " and " + grouped(max));
+  return n;
+}
+
+// Without -o no event is recorded but those of the watched places, and they are only printed.
+void watch_without_file(Options& o) {
+  o.no_file = true;
+  o.output = "/dev/null";
+  o.exclude = {"*"};
+  o.c_functions = "none";
+}
+
+void read_watch(const CommandLine& given, Options& o) {
+  WatchOptions w;
+  w.places = o.watch = given.list("watch");
+  for (const char* const name : {"print", "print-depth", "when", "count"})
+    if (o.watch.empty() && given.has(name))
+      throw UsageError(std::string("--") + name + " needs --watch");
+  if (o.watch.empty()) return;
+  for (const auto& text : given.list("print"))
+    for (auto& item : watch_items(text)) w.items.push_back(std::move(item));
+  if (w.items.empty()) w.items = {"args", "locals"};
+  w.condition = given.last("when").value_or("");
+  if (const auto n = given.last("count")) w.count = number_option("--count", *n, 1, kMaxHits);
+  if (const auto n = given.last("print-depth"))
+    w.depth = number_option("--print-depth", *n, 0, LT_WATCH_DEPTH_MAX);
+  o.watch_request = watch_request(w);
+  if (o.output.empty() && !o.stack && !o.snapshot) watch_without_file(o);
+}
+
+// The VM's own events carry the values, so they come only through its ring.
+void check_watch(const Options& o) {
+  if (o.watch.empty()) return;
+  if (o.via == "bpf") throw UsageError("--watch is not possible with --via bpf");
+  if (o.stack || o.inside) throw UsageError("--watch excludes --stack and --inside");
+  if (o.no_file && o.flight != 0) throw UsageError("--flight needs -o FILE");
+}
+
 double seconds_option(const std::string& text) {
   constexpr double kSecond = 1e9, kMaxSeconds = 1e9;
   const double seconds = static_cast<double>(duration_ns(text, kSecond).value_or(0)) / kSecond;
@@ -130,7 +176,8 @@ void check(const Options& o) {
   if (o.stack && (!o.attach() || !o.command.empty() || !o.output.empty() || o.inside))
     throw UsageError("--stack needs -p PID, and excludes a command and -o");
   if (o.snapshot) {
-    if (!o.attach() || !o.command.empty() || !o.output.empty() || o.flight != 0)
+    if (!o.attach() || !o.command.empty() || !o.output.empty() || o.flight != 0 ||
+        !o.watch.empty())
       throw UsageError(
           "--snapshot needs -p PID of a process that luatrace-record --flight records, "
           "and excludes a command, -o and --flight");
@@ -139,6 +186,7 @@ void check(const Options& o) {
         throw UsageError("--snapshot: -p: '" + pid + "' is not a process id");
     return;
   }
+  check_watch(o);
   check_selection(o);
   if (o.output.empty() && !o.stack) {
     const std::string misplaced = explain_misplaced(o.command);
@@ -193,6 +241,7 @@ Options read(const CommandLine& given) {
   o.command = given.operands();
   read_sizes(given, o);
   read_selection(given, o);
+  read_watch(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);
   check(o);

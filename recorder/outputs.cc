@@ -111,6 +111,7 @@ std::string Outputs::note() const {
   if (options_.flight) text += note_line("flight", std::to_string(options_.flight));
   for (const auto& [function, ns] : options_.only_slow)
     text += note_line("only-slow", function + "=" + std::to_string(ns) + "ns");
+  for (const auto& place : options_.watch) text += note_line("watch", place);
   if (options_.seconds > 0) text += note_line("duration", std::to_string(options_.seconds));
   return text;
 }

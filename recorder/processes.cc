@@ -274,8 +274,11 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     ring->set_taken();
     const lt_ring& info = ring->info();
     auto cpu = options_.cpu ? CpuTime::of(p.pid, info.clock, info.start_tick) : nullptr;
+    auto watch = options_.watch.empty() ? nullptr
+                                        : std::make_unique<WatchReader>(watch_log_, p.pid, info.clock,
+                                                                        options_.several());
     auto drain = std::make_unique<RingDrain>(std::move(ring), p.image.output, stream,
-                                             options_.max_depth, std::move(cpu));
+                                             options_.max_depth, std::move(cpu), std::move(watch));
     drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});
     added = true;
   });

@@ -98,6 +98,8 @@ class Processes : public BackendHost {
   // The last titles: the recording ends.
   void update_titles();
 
+  // What comes from watched places.
+  WatchLog& watch_log() { return watch_log_; }
   // Lua VMs whose ring is drained, so far.
   uint64_t rings() const { return rings_; }
   void end_drainer() { drainer_.reset(); }  // runs the waiting jobs
@@ -127,6 +129,7 @@ class Processes : public BackendHost {
   const Options& options_;
   Outputs& outputs_;
   lt_clock_info start_;
+  WatchLog watch_log_;  // before the drainer, which uses it
   std::unique_ptr<Drainer> drainer_;
   std::map<pid_t, Process> all_;
   std::vector<Process*> followed_;

@@ -42,7 +42,8 @@ Session::Session(Options options)
       outputs_(options_),
       processes_(options_, outputs_),
       attacher_(options_, processes_, outputs_, [this] { return continues(); }),
-      status_line_(options_) {}
+      status_line_(options_),
+      watch_printer_(options_, processes_.watch_log()) {}
 
 Session::~Session() {
   processes_.end_drainer();  // before the backend, which its jobs use
@@ -53,6 +54,7 @@ Session::~Session() {
 // --via auto: is there a process that only BPF can record? One file has one clock, so then all are
 // recorded that way.
 bool Session::switch_to_bpf() {
+  if (!options_.watch.empty()) return false;
   for (const pid_t pid : attacher_.requested()) {
     const Attached direct = backend_->check(pid);
     if (direct || !direct.other_way) continue;
@@ -161,6 +163,7 @@ void Session::loop() {
     });
     poll_backend();
     write_snapshots();
+    print_watched();
     run_timers();
     if (phase_ == Phase::kRecording && all_ended()) {
       backend_->accept();  // a new child may be waiting
@@ -229,6 +232,20 @@ void Session::write_snapshots() {
     if (o->selection().flight()->busy())
       processes_.drainer().post([o] { o->selection().flight()->step(); });
   }
+}
+
+// If only the values were wanted, the recording ends when nobody reads them, and when each process
+// has had its number.
+void Session::print_watched() {
+  if (options_.watch.empty() || phase_ == Phase::kFinished) return;
+  const bool read = watch_printer_.print();
+  if (phase_ != Phase::kRecording || !options_.no_file || !options_.attach()) return;
+  if (!read) return request_stop(LTQ_SIGNAL);
+  const auto& followed = processes_.followed();
+  if (!options_.children && !followed.empty() &&
+      std::all_of(followed.begin(), followed.end(),
+                  [this](Process* p) { return processes_.watch_log().is_done(p->pid); }))
+    request_stop(LTQ_DURATION);
 }
 
 void Session::request_stop(uint32_t reason) {
@@ -363,6 +380,7 @@ void Session::take_ending() {
     for (const auto& o : all) o->give_up();
   }
   is_broken();  // perhaps since the last check
+  watch_printer_.finish();
   summarize(options_, outputs_, backend_->diagnosis(reason_));
   if (sound) {
     for (const auto& line : backend_->remarks()) log(line);

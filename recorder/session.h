@@ -18,6 +18,7 @@
 #include "recorder/outputs.h"
 #include "recorder/processes.h"
 #include "recorder/status_line.h"
+#include "recorder/watch_printer.h"
 
 namespace luatrace::record {
 
@@ -58,6 +59,7 @@ class Session {
   bool continues();
   bool is_broken();
   void run_timers();
+  void print_watched();
   void poll_backend();
   bool all_ended() const;
 
@@ -73,6 +75,7 @@ class Session {
   Processes processes_;
   Attacher attacher_;
   StatusLine status_line_;
+  WatchPrinter watch_printer_;
   std::unique_ptr<Backend> backend_;
   Phase phase_ = Phase::kRecording;
   uint32_t reason_ = LTQ_EXIT;

@@ -80,7 +80,7 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   const TraceWriter& w = o.writer();
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(o.time().end.mono_ns - o.time().start.mono_ns);
-  if (!options.quiet)
+  if (!options.quiet && !options.no_file)
     log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
         (o.selection().takes_all() ? "" : "in all, ") + counted(t.streams, "stream") + " of " +
@@ -129,7 +129,7 @@ void summarize(const Options& options, Outputs& outputs,
   const bool any =
       std::any_of(all.begin(), all.end(), [](const auto& o) { return o->totals().streams > 0; });
   if (any && !options.quiet) report_unmatched(options, outputs);
-  if (any && outputs.trace_stdout() < 0 && !options.quiet)
+  if (any && outputs.trace_stdout() < 0 && !options.quiet && !options.no_file)
     log("next: " + next_command(options, outputs));
 }
 

@@ -110,7 +110,8 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
     case LTX_CPU:
       return cpu(r);
     case LTX_TIME:
-    case LTX_GC:  // Collector and compiler are calls; these records only say more of them.
+    case LTX_WATCH:  // Values, for people.
+    case LTX_GC:     // Collector and compiler are calls; these records only say more of them.
     case LTX_TRACE:
       return;
     default:

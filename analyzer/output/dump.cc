@@ -57,6 +57,17 @@ void print_label(std::ostream& out, const Record& r) {
   if (r.arg != LTL_CLEAR) out << ' ' << quote(label.key) << ' ' << quote(label.value);
 }
 
+// Returns whether the record has a known kind and only the known bits.
+bool is_watch_record(const Record& r) {
+  return (r.arg & LTW_KIND) < kWatchNames.size() && !(r.arg & ~(LTW_KIND | LTW_MORE));
+}
+
+void print_watch(std::ostream& out, const Record& r) {
+  out << "watch " << lt_lo(r.words[0]) << ' ' << kWatchNames[r.arg & LTW_KIND]
+      << " place=" << lt_hi(r.words[0]) << ' ' << quote(text_of(r.words + 1, r.nwords - 1));
+  if (r.arg & LTW_MORE) out << " more=1";
+}
+
 void print_ext(std::ostream& out, const Record& r) {
   const uint64_t* w = r.words;
   for (const auto& [name, sub] : kNumberedNames)
@@ -74,6 +85,8 @@ void print_ext(std::ostream& out, const Record& r) {
         << quote(text_of(w + 1, r.nwords - 1));
   else if (r.sub == LTX_LABEL && r.arg <= LTL_CLEAR)
     print_label(out, r);
+  else if (r.sub == LTX_WATCH && is_watch_record(r))
+    print_watch(out, r);
   else if (r.sub == LTX_LOSS)
     out << "loss " << w[0] - 1 << " since=" << w[1] << " kind=" << r.arg;
   else if (r.sub == LTX_START)

@@ -24,6 +24,8 @@ inline constexpr std::array<std::string_view, 3> kSuspendNames = {"yield", "done
 inline constexpr std::array<std::string_view, 4> kStackNames = {"activate", "resumed", "loss",
                                                                 "fork"};
 inline constexpr std::array<std::string_view, 3> kMarkNames = {"begin", "end", "open"};
+inline constexpr std::array<std::string_view, 5> kWatchNames = {"hit", "found", "noline", "full",
+                                                                "done"};
 inline constexpr std::array<std::string_view, 4> kStopNames = {"detach", "close", "orphan", "fail"};
 inline constexpr std::array<std::string_view, 6> kTraceNames = {"start", "stop", "abort",
                                                                 "flush", "exit", "off"};

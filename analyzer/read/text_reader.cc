@@ -336,6 +336,10 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "request") return ext(LTX_REQUEST, 0, {value, line.word_number(4) + 1});
   if (what == "section")
     return ext_texts(line, LTX_MARK, line.choice(kMarkNames, line.word(4)), value, {line.word(5)});
+  if (what == "watch")
+    return ext_texts(line, LTX_WATCH,
+                     line.choice(kWatchNames, line.word(4)) | (line.number("more") ? LTW_MORE : 0),
+                     lt_pack(value, line.number("place")), {line.word(5)});
   if (what == "unlabeled") return ext(LTX_LABEL, LTL_CLEAR, {value});
   if (what == "label") {
     const std::string& key = line.word(4);

@@ -24,6 +24,7 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_TIME:
     case LTX_MARK:
     case LTX_LABEL:
+    case LTX_WATCH:
     case LTX_GC:
     case LTX_TRACE:
     case LTX_CPU:

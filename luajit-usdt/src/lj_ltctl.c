@@ -166,7 +166,8 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 /* -- Settings -------------------------------------------------------------- */
 
 static const char *const settings[] = {
-  LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS, LT_ENV_RING, LT_ENV_BLOCK
+  LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS, LT_ENV_RING, LT_ENV_BLOCK,
+  LT_ENV_WATCH
 };
 
 static void set_string(char *to, size_t size, const char *value)
@@ -190,6 +191,7 @@ void lj_ltctl_set(const char *name, const char *value)
   if (!strcmp(name, LT_ENV_SOCKET)) set_string(c->socket, sizeof(c->socket), value);
   if (!strcmp(name, LT_ENV_INCLUDE)) set_string(c->include, sizeof(c->include), value);
   if (!strcmp(name, LT_ENV_EXCLUDE)) set_string(c->exclude, sizeof(c->exclude), value);
+  if (!strcmp(name, LT_ENV_WATCH)) set_string(c->watch, sizeof(c->watch), value);
   if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value);
   if (!strcmp(name, LT_ENV_RING)) c->ring_size = strtoull(value, NULL, 0);
   if (!strcmp(name, LT_ENV_BLOCK)) c->ring_block = *value == '1';
@@ -212,14 +214,16 @@ void lj_ltctl_env(void)
 void lj_ltctl_defaults(void)
 {
   LTControl *c = &luajit_usdt_control;
-  c->socket[0] = c->include[0] = c->exclude[0] = '\0';
+  c->socket[0] = c->include[0] = c->exclude[0] = c->watch[0] = '\0';
   c->cfuncs = LTC_DEFAULT;
   c->ring_size = 8u<<20;
   c->ring_block = c->children = 0;
   c->owner = 0;
 }
 
-static int match_list(const char *list, const char *chunk)
+/* Does one of the globs in a list match? Patterns see the name with and without its first
+** character, and its last path component. */
+int lj_ltctl_matchlist(const char *list, const char *chunk)
 {
   const char *base = strrchr(chunk, '/');
   while (*list) {
@@ -236,14 +240,13 @@ static int match_list(const char *list, const char *chunk)
   return 0;
 }
 
-/* Is a chunk of this name to be recorded? Patterns see the name with and without its
-** first character, and its last path component. */
+/* Is a chunk of this name to be recorded? */
 int lj_ltctl_match(const char *chunk)
 {
   const LTControl *c = &luajit_usdt_control;
   if (!strcmp(chunk, LUATRACE_HIDDEN)) return 0;
-  if (c->include[0] && !match_list(c->include, chunk)) return 0;
-  return !(c->exclude[0] && match_list(c->exclude, chunk));
+  if (c->include[0] && !lj_ltctl_matchlist(c->include, chunk)) return 0;
+  return !(c->exclude[0] && lj_ltctl_matchlist(c->exclude, chunk));
 }
 
 /* -- Descriptors ---------------------------------------------------------- */

@@ -168,6 +168,7 @@ void lj_ltfunc_freeproto(global_State *g, GCproto *pt)
   LTState *lt = G2LT(g);
   LTFunc *f = lt->nfunc ? lj_ltfunc_find(lt, pt) : NULL;
   if (f) dropfunc(lt, f);
+  if (lt->watch) lj_ltwatch_freeproto(lt, pt);
 }
 
 /* -- Lua functions without line numbers ------------------------------------ */
@@ -355,7 +356,9 @@ static void name_known(LTState *lt, GCproto *pt, const char *name)
     if (!(f = keepfunc(lt, pt, pt->lt_id, name, LT_NAME_DEFINED))) return;
     f->rec = tracerline(lt, pt);
   }
-  if (lt_ringon(lt) && pt->lt_rec == lt->rec << 1) describe_proto(lt, pt);
+  if (lt_ringon(lt) && lt_hasevents(lt, pt)) describe_proto(lt, pt);
+  if (lt->watch && pt->lt_rec >> LTREC_SHIFT == lt->rec2 >> LTREC_SHIFT)
+    pt->lt_rec |= lj_ltwatch_named(lt, pt, name);
 }
 
 /* Give their names, and ids, to the functions that are defined in pt and have a name
@@ -390,30 +393,42 @@ static void find_name(lua_State *L, GCproto *pt)
   if (lj_ltname_find(L, pt, 1, name) == LT_PATH_ONE) name_known(L2LT(L), pt, name);
 }
 
+/* Its places that are watched, as LTREC_* bits. */
+static uint32_t watched_places(LTState *lt, GCproto *pt)
+{
+  LTFunc *f = lt->watch ? lj_ltfunc_find(lt, pt) : NULL;
+  return lt->watch ? lj_ltwatch_find(lt, pt, f ? f->name : NULL) : 0;
+}
+
 /* Make a prototype known to this recording. */
 static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
 {
   LTState *lt = L2LT(L);
+  uint32_t rec = lt->rec2;
   if (!lj_ltctl_match(strdata(proto_chunkname(pt)))) {
-    pt->lt_rec = (lt->rec << 1) | 1;
-    return 0;
+    rec |= LTREC_EXCLUDED;
+    if (!lt->watch) {
+      pt->lt_rec = rec;
+      return 0;
+    }
   }
   if (!pt->lt_id)
     pt->lt_id = newid(lt, pt, lj_ltfunc_callname(L, frame), LT_NAME_HINT);
   find_name(L, pt);
-  pt->lt_rec = lt->rec << 1;
-  if (lt_ringon(lt) && pt->lt_id) describe_proto(lt, pt);
+  pt->lt_rec = rec | watched_places(lt, pt);
+  if (lt_ringon(lt) && pt->lt_id && !(rec & LTREC_EXCLUDED)) describe_proto(lt, pt);
   define_inner(lt, pt);
-  return pt->lt_id;
+  return (rec & LTREC_EXCLUDED) ? 0 : pt->lt_id;
 }
 
 /* Id of a prototype, or 0 if it is excluded. frame belongs to a call of it, or is NULL. */
 uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame)
 {
   LTState *lt = L2LT(L);
-  uint32_t d = pt->lt_rec - (lt->rec << 1);
+  uint32_t d = pt->lt_rec - lt->rec2;
   if (LJ_LIKELY(d == 0)) return pt->lt_id;
-  return d == 1 ? 0 : newproto(L, pt, frame);
+  if (d >> LTREC_SHIFT) return newproto(L, pt, frame);
+  return (d & LTREC_EXCLUDED) ? 0 : pt->lt_id;
 }
 
 #if defined(__linux__)

@@ -75,7 +75,7 @@ static uint32_t line_of(GCproto *pt, const BCIns *pc)
 static uint64_t place_of(LTState *lt, GCproto *pt, const BCIns *pc)
 {
   if (!pt) return lt_pack(LT_ID_UNKNOWN, 1);
-  return lt_pack(pt->lt_rec == lt->rec << 1 ? pt->lt_id : LT_ID_UNKNOWN,
+  return lt_pack(lt_hasevents(lt, pt) ? pt->lt_id : LT_ID_UNKNOWN,
 		 line_of(pt, pc));
 }
 

@@ -10,6 +10,8 @@
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
 **   lj_ltmark    sections and labels of coroutines
+**   lj_lttext    text for people
+**   lj_ltwatch   the places that a recording watches
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltffi     the same for C functions called by FFI
@@ -18,6 +20,7 @@
 **   lj_ltstream  starts and ends streams that are flushed through a probe
 **   lj_lthook    trees of single calls, for the program
 **   lj_ltstack   frames, the current coroutine, all outputs of events
+**   lj_lthit     values at watched places
 **   lj_ltprint   stacks and calls as text
 **   lj_ltswitch  on and off
 **   lj_ltgc      steps of the garbage collector
@@ -94,6 +97,7 @@ LJ_FUNC void lj_ltctl_env(void);
 LJ_FUNC void lj_ltctl_defaults(void);
 LJ_FUNC void lj_ltctl_set(const char *name, const char *value);
 LJ_FUNC int lj_ltctl_match(const char *chunk);
+LJ_FUNC int lj_ltctl_matchlist(const char *list, const char *chunk);
 LJ_FUNC uint32_t lj_ltctl_blockclock(void);
 
 LJ_FUNC void lj_ltabi_resume(lua_State *L);
@@ -132,6 +136,76 @@ LJ_FUNC int lj_ltmark_section(lua_State *L, const char *name, int begin);
 LJ_FUNC void lj_ltmark_labels(lua_State *L);
 LJ_FUNC void lj_ltmark_report(lua_State *L);
 LJ_FUNC void lj_ltmark_free(lua_State *L);
+
+/* Text of up to max bytes; s has two more. */
+typedef struct LTText {
+  char *s;
+  size_t n, max;
+} LTText;
+
+LJ_FUNC void lj_lttext_add(LTText *t, const char *format, ...);
+LJ_FUNC void lj_lttext_char(LTText *t, char c);
+LJ_FUNC void lj_lttext_escaped(LTText *t, const char *s, size_t n, size_t max);
+LJ_FUNC void lj_lttext_name(LTText *t, const char *s);
+LJ_FUNC void lj_lttext_call(LTText *t, const lua_Debug *call);
+LJ_FUNC void lj_lttext_value(LTText *t, cTValue *o, uint32_t depth);
+
+/* A place in a request, and what is known of it in this VM. */
+typedef struct LTPlace {
+  const char *pattern;	/* Glob on names of functions, or of chunks. */
+  int32_t line;		/* 0: functions. */
+  int32_t below, above;	/* No code on the line: the nearest lines with code, or 0. */
+  uint32_t notes;	/* 1 << LTW_*: to be reported; above NOTED_SHIFT: reported. */
+} LTPlace;
+
+/* Something to be printed; or a step of a condition. */
+typedef struct LTItem {
+  char kind;		/* a, l, u, t: the first letter of what; V; or v, n, s, k, o. */
+  const char *text;	/* The name, or the constant. */
+  double number;
+} LTItem;
+
+/* An instruction at which a place is reached: a function's header, or the first of a line. */
+typedef struct LTPoint {
+  const BCIns *pc;
+  GCproto *pt;
+  uint32_t place;
+  uint32_t wasoff;	/* The compiler had given up parts of the function before. */
+} LTPoint;
+
+#define LTWATCH_POINTS	256u
+
+struct LTWatch {
+  uint32_t npoints, nlines;  /* All; in the middle of functions. */
+  uint64_t filter[16];	/* Bits of the addresses of instructions that have points. */
+  LTPoint point[LTWATCH_POINTS];
+  LTPlace place[LT_WATCH_PLACES_MAX];
+  LTItem item[LT_WATCH_ITEMS_MAX], test[LT_WATCH_TESTS_MAX];
+  uint32_t nplaces, nitems, ntests, depth, count;
+  uint32_t notes;	/* Something is to be reported. */
+  uint32_t full;	/* There was no place for a point. */
+  uint32_t flush;	/* A function was found that may have been compiled. */
+  uint32_t done;	/* The requested number of hits was reached. */
+  char request[LT_WATCH_REQUEST_MAX+1];  /* Cut into lines. */
+  char text[LT_WATCH_MAX+2];
+};
+
+/* Are lines watched? */
+#define lt_watchlines(lt)	((lt)->watch && (lt)->watch->nlines)
+
+LJ_FUNC void lj_ltwatch_begin(LTState *lt);
+LJ_FUNC void lj_ltwatch_again(LTState *lt);
+LJ_FUNC void lj_ltwatch_end(LTState *lt);
+LJ_FUNC uint32_t lj_ltwatch_find(LTState *lt, GCproto *pt, const char *name);
+LJ_FUNC uint32_t lj_ltwatch_named(LTState *lt, GCproto *pt, const char *name);
+LJ_FUNC void lj_ltwatch_freeproto(LTState *lt, GCproto *pt);
+LJ_FUNC void lj_ltwatch_notes(lua_State *L);
+LJ_FUNC int lj_ltwatch_at(LTWatch *w, const BCIns *pc);
+LJ_FUNC uint32_t lj_ltwatch_count(LTState *lt);
+LJ_FUNC void lj_ltwatch_put(lua_State *L, uint32_t kind, uint32_t place, const LTText *t);
+
+LJ_FUNC void lj_lthit_entry(lua_State *L, GCproto *pt);
+LJ_FUNC int lj_lthit_line(lua_State *L, const BCIns *pc);
 
 /* Longest name that lj_ltname_find makes, in bytes, and its results. */
 #define LT_PATH_MAX	255u
@@ -317,6 +391,10 @@ static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
 
 /* Does the reader of event words know the stack of L? */
 #define lt_wordsknow(lt, L)	((L)->lt_epoch >= (lt)->wordepoch)
+
+/* Does this recording have events of a prototype? */
+#define lt_hasevents(lt, pt) \
+  (!(((pt)->lt_rec - (lt)->rec2) & ~(LTREC_ENTRY|LTREC_LINE)))
 
 /* Does every reader know the stack of L? */
 #define lt_known(lt, L) \

@@ -31,14 +31,14 @@
 
 #define LINE_MAX_	1000	/* Bytes of a line. */
 #define NAME_MAX_	100	/* Of a name or a chunk name in it, */
-#define VALUE_MAX_	60	/* and of a string. */
 #define LEVELS_MAX	100	/* Calls of a coroutine, and the deepest indent. */
 #define LISTED_MAX	1000	/* Coroutines: meanwhile the program waits. */
 
-typedef struct Line {
-  char text[LINE_MAX_+2];
-  size_t n;
-} Line;
+/* An empty line. */
+#define LINE(l) \
+  char l##_text[LINE_MAX_+2]; \
+  LTText l; \
+  l.s = l##_text; l.n = 0; l.max = LINE_MAX_
 
 /* Where lines go; ino: to recognize it. */
 static struct { int fd; uint64_t dev, ino; } to = { -1, 0, 0 };
@@ -67,40 +67,12 @@ static int may_write(void)
   return to.fd == 2 && (fcntl(2, F_GETFL)&(O_APPEND|O_ACCMODE)) == (O_APPEND|O_WRONLY);
 }
 
-static void line_text(Line *l, const char *format, ...)
-{
-  va_list args;
-  size_t left = LINE_MAX_-l->n;
-  int n;
-  va_start(args, format);
-  n = vsnprintf(l->text+l->n, left+1, format, args);
-  va_end(args);
-  if (n > 0) l->n += (size_t)n < left ? (size_t)n : left;
-}
-
-static void put_escaped(Line *l, const char *s, size_t n, size_t max)
-{
-  size_t i;
-  for (i = 0; i < n && i < max; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c == '\n') line_text(l, "\\n");
-    else if (c < 32 || c >= 127 || c == '\\') line_text(l, "\\x%02x", c);
-    else line_text(l, "%c", c);
-  }
-  if (n > max) line_text(l, "...");
-}
-
-static void put_name(Line *l, const char *s)
-{
-  put_escaped(l, s, strlen(s), NAME_MAX_);
-}
-
-static void put_line(Line *l)
+static void put_line(LTText *l)
 {
   int olderr = errno;
-  l->text[l->n++] = '\n';
+  l->s[l->n++] = '\n';
   if (may_write()) {
-    ssize_t n = write(to.fd, l->text, l->n);
+    ssize_t n = write(to.fd, l->s, l->n);
     UNUSED(n);  /* A full disk, or nobody reads: there is nobody to be told. */
   }
   errno = olderr;
@@ -108,23 +80,6 @@ static void put_line(Line *l)
 }
 
 /* -- Stacks ----------------------------------------------------------------- */
-
-static void put_call(Line *l, const lua_Debug *call)
-{
-  int lua = *call->what == 'L' || *call->what == 'm';
-  if (lua) {
-    put_name(l, call->short_src);
-    if (call->currentline > 0) line_text(l, ":%d", call->currentline);
-    else line_text(l, ":?");
-  } else {
-    line_text(l, "[C]");
-  }
-  line_text(l, "  ");
-  if (call->name) put_name(l, call->name);
-  else if (*call->what == 'm') line_text(l, "main chunk");
-  else if (lua) put_name(l, call->short_src), line_text(l, ":%d", call->linedefined);
-  else line_text(l, "?");
-}
 
 static const char not_started[] = "not started";
 
@@ -140,14 +95,14 @@ static const char *state_of(lua_State *L, lua_State *of)
 }
 
 /* The function with which a coroutine will begin. */
-static void put_first(Line *l, GCfunc *fn)
+static void put_first(LTText *l, GCfunc *fn)
 {
-  line_text(l, "    ");
+  lj_lttext_add(l, "    ");
   if (isluafunc(fn)) {
-    put_name(l, strdata(proto_chunkname(funcproto(fn)))+1);
-    line_text(l, ":%d", (int)funcproto(fn)->firstline);
+    lj_lttext_name(l, strdata(proto_chunkname(funcproto(fn)))+1);
+    lj_lttext_add(l, ":%d", (int)funcproto(fn)->firstline);
   } else {
-    line_text(l, "[C]");
+    lj_lttext_add(l, "[C]");
   }
   put_line(l);
 }
@@ -155,21 +110,20 @@ static void put_first(Line *l, GCfunc *fn)
 static void print_stack(lua_State *L, lua_State *of, const char *state)
 {
   lua_Debug call;
-  Line l;
+  LINE(l);
   int level;
-  l.n = 0;
-  line_text(&l, "  coroutine %p%s: %s", (void *)of, of == mainthread(G(L)) ? " (main)" : "", state);
+  lj_lttext_add(&l, "  coroutine %p%s: %s", (void *)of, of == mainthread(G(L)) ? " (main)" : "", state);
   put_line(&l);
   if (state == not_started) put_first(&l, funcV(of->base));
   for (level = 0; lua_getstack(of, level, &call); level++) {
-    line_text(&l, "    ");
+    lj_lttext_add(&l, "    ");
     if (level == LEVELS_MAX) {
-      line_text(&l, "...");
+      lj_lttext_add(&l, "...");
       put_line(&l);
       return;
     }
     if (!lua_getinfo(of, "nSl", &call)) continue;
-    put_call(&l, &call);
+    lj_lttext_call(&l, &call);
     put_line(&l);
   }
 }
@@ -180,9 +134,8 @@ void lj_ltprint_stacks(lua_State *L)
   global_State *g = G(L);
   GCobj *o;
   uint32_t n = 0;
-  Line l;
-  l.n = 0;
-  line_text(&l, "luatrace: stacks of Lua VM %u, process %d", G2LT(g)->serial, (int)getpid());
+  LINE(l);
+  lj_lttext_add(&l, "luatrace: stacks of Lua VM %u, process %d", G2LT(g)->serial, (int)getpid());
   put_line(&l);
   print_stack(L, L, state_of(L, L));
   for (o = gcref(g->gc.root); o != NULL; o = gcref(o->gch.nextgc))
@@ -191,10 +144,10 @@ void lj_ltprint_stacks(lua_State *L)
       if (state && ++n < LISTED_MAX) print_stack(L, gco2th(o), state);
     }
   if (n >= LISTED_MAX) {
-    line_text(&l, "  and %u more coroutines", n-LISTED_MAX+1);
+    lj_lttext_add(&l, "  and %u more coroutines", n-LISTED_MAX+1);
     put_line(&l);
   }
-  line_text(&l, "luatrace: end of the stacks");
+  lj_lttext_add(&l, "luatrace: end of the stacks");
   put_line(&l);
 }
 
@@ -210,47 +163,28 @@ static int depth_of(lua_State *L)
   return depth < 0 ? 0 : depth;
 }
 
-static void put_value(Line *l, cTValue *o)
-{
-  if (tvisstr(o)) {
-    line_text(l, "\"");
-    put_escaped(l, strVdata(o), strV(o)->len, VALUE_MAX_);
-    line_text(l, "\"");
-  } else if (tvisint(o)) {
-    line_text(l, "%d", intV(o));
-  } else if (tvisnum(o)) {
-    line_text(l, "%.14g", numV(o));
-  } else if (tvisnil(o) || tvisbool(o)) {
-    line_text(l, "%s", tvisnil(o) ? "nil" : tvistrue(o) ? "true" : "false");
-  } else {
-    line_text(l, "%s", lj_obj_itypename[itypemap(o)]);
-    if (tvisgcv(o)) line_text(l, ": %p", (void *)gcV(o));
-  }
-}
-
-static void put_values(Line *l, cTValue *o, cTValue *end)
+static void put_values(LTText *l, cTValue *o, cTValue *end)
 {
   cTValue *first = o;
-  line_text(l, "(");
+  lj_lttext_add(l, "(");
   for (; o < end && l->n < LINE_MAX_; o++) {
-    if (o > first) line_text(l, ", ");
-    put_value(l, o);
+    if (o > first) lj_lttext_add(l, ", ");
+    lj_lttext_value(l, o, 0);
   }
-  line_text(l, ")");
+  lj_lttext_add(l, ")");
 }
 
 /* The Lua function on top has been entered, as a hook sees it. */
 void lj_ltprint_call(lua_State *L, lua_Debug *call, int args)
 {
-  Line l;
-  l.n = 0;
+  LINE(l);
   if (!isluafunc(curr_func(L)) || !lua_getinfo(L, "nS", call) || !lj_ltctl_match(call->source))
     return;
-  line_text(&l, "%*s", 2*depth_of(L), "");
-  put_name(&l, call->short_src);
-  line_text(&l, ":%d  ", call->linedefined);
-  if (call->name) put_name(&l, call->name);
-  else line_text(&l, *call->what == 'm' ? "main chunk" : "?");
+  lj_lttext_add(&l, "%*s", 2*depth_of(L), "");
+  lj_lttext_name(&l, call->short_src);
+  lj_lttext_add(&l, ":%d  ", call->linedefined);
+  if (call->name) lj_lttext_name(&l, call->name);
+  else lj_lttext_add(&l, *call->what == 'm' ? "main chunk" : "?");
   if (args) put_values(&l, L->base, L->top);
   put_line(&l);
 }
@@ -258,11 +192,10 @@ void lj_ltprint_call(lua_State *L, lua_Debug *call, int args)
 /* A section begins or ends: the running C function has its name and n-1 values as arguments. */
 void lj_ltprint_tag(lua_State *L, int begins, int n)
 {
-  Line l;
-  l.n = 0;
+  LINE(l);
   if (n < 1 || !tvisstr(L->base)) return;
-  line_text(&l, "%*s%s ", 2*depth_of(L), "", begins ? ">" : "<");
-  put_escaped(&l, strVdata(L->base), strV(L->base)->len, NAME_MAX_);
+  lj_lttext_add(&l, "%*s%s ", 2*depth_of(L), "", begins ? ">" : "<");
+  lj_lttext_escaped(&l, strVdata(L->base), strV(L->base)->len, NAME_MAX_);
   if (n > 1) put_values(&l, L->base+1, L->base+n);
   put_line(&l);
 }

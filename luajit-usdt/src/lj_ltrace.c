@@ -91,7 +91,7 @@ static int wanted_by_others(global_State *g, BCOp op)
 ** it? Then nobody else would ever restore the table. */
 static int patched_needlessly(global_State *g, BCOp op)
 {
-  return lt_jitidle(g) && !(G2LT(g)->on && lt_isend(op)) &&
+  return lt_jitidle(g) && !(G2LT(g)->on && lt_isend(op)) && !lt_watchlines(G2LT(g)) &&
 	 G2GG(g)->dispatch[op] == lj_vm_record;
 }
 
@@ -106,6 +106,7 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
   else if (LJ_UNLIKELY(patched_needlessly(g, op)))
     lj_ltswitch_restore(g);
   if (lj_lthook_wanted(G2LT(g))) lj_lthook_deliver(L);
+  if (lt_watchlines(G2LT(g)) && lj_lthit_line(L, pc)) lj_ltswitch_restore(g);
   if (wanted_by_others(g, op)) return 0;
   if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
   setcframe_pc(cframe_raw(L->cframe), oldpc);  /* For the next line hook. */
@@ -160,6 +161,16 @@ static int call_wanted(global_State *g, const BCIns *oldpc)
 #endif
 }
 
+/* A Lua function has been called. */
+static void enter_lua(lua_State *L, GCproto *pt)
+{
+  LTState *lt = L2LT(L);
+  lj_ltstack_event(L, pt, LT_ENTRY);
+  if (!lt->watch) return;
+  if (lt->watch->notes) lj_ltwatch_notes(L);
+  if ((pt->lt_rec & LTREC_ENTRY)) lj_lthit_entry(L, pt);
+}
+
 /* Called at the start of lj_dispatch_call: the event. Returns the target if nothing but
 ** tracing is on and the stack is large enough, else NULL. */
 ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
@@ -172,7 +183,7 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   lt->oldpc = LT_NOPC;
   /* Its frame exists, but is not in a report that is made now: pc is after FUNC*. */
   if (isluafunc(fn) && poll_event(L, proto_bc(funcproto(fn))))
-    lj_ltstack_event(L, funcproto(fn), LT_ENTRY);
+    enter_lua(L, funcproto(fn));
   if (call_wanted(g, oldpc)) return NULL;
   op = bc_op(pc[-1]);  /* Only now: switching unpatches JFUNCF. */
   if (isluafunc(fn)) {
@@ -202,6 +213,7 @@ static void dispatch_fast(global_State *g, ASMFunction *disp)
   if (!lt_jiton(g))
     lt->target[0] = makeasmfunc(lj_bc_ofs[BC_IFUNCF]);
   disp[BC_FUNCF] = disp[BC_IFUNCF] = disp[BC_JFUNCF] = lj_ltvm_func;
+  if (lt_watchlines(lt)) return;
   disp[BC_RETM] = disp[BC_RET] = disp[BC_RET0] = disp[BC_RET1] =
     lj_ltvm_ret;
 }
@@ -214,6 +226,8 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   uint32_t i;
   disp[BC_RETM] = disp[BC_RET] = disp[BC_RET0] = disp[BC_RET1] = lj_vm_record;
   disp[BC_CALLT] = disp[BC_CALLMT] = lj_vm_record;
+  if (lt_watchlines(G2LT(g)))
+    for (i = 0; i < GG_LEN_SDISP; i++) disp[i] = lj_vm_record;
   if (all) return;
   for (i = BC_FUNCF; i < GG_LEN_DDISP; i++)
     disp[i] = i < BC__MAX ? CALLHOOK : makeasmfunc(lj_bc_ofs[i]);

@@ -47,6 +47,12 @@ LUA_API LTControl luajit_usdt_control;
 #define LTON_SINGLE	(LTON_PROBE|LTON_HOOK)  /* Each event is a call of a C function. */
 #define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
+/* GCproto.lt_rec: the recording that knows the prototype, and what it does there. */
+#define LTREC_SHIFT	3
+#define LTREC_EXCLUDED	1u	/* It has no events. */
+#define LTREC_ENTRY	2u	/* Its entry is watched: its callers do not compile it. */
+#define LTREC_LINE	4u	/* A line of it is watched: it is not compiled. */
+
 /* Why traces must be left (LTState.stop). */
 #define LTSTOP_RESYNC	0x01	/* Events were lost, or a fork: report the stack. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
@@ -74,6 +80,7 @@ typedef struct LTResume {
 } LTResume;
 
 typedef struct LTHooks LTHooks;
+typedef struct LTWatch LTWatch;
 
 /* The innermost step of the collector that has events. */
 typedef struct LTGc {
@@ -128,7 +135,7 @@ typedef struct LTState {
   uint32_t ffi;		/* ... and LTC_FFI. */
   uint32_t refused;	/* Value of the control word's ring for which no ring could be
 			** opened or the recording has ended: wait for another. */
-  uint32_t rec2;	/* 2*rec: lt_rec of prototypes that have events. */
+  uint32_t rec2;	/* rec << LTREC_SHIFT: lt_rec of prototypes that have events. */
   ASMFunction target[BC__MAX-BC_FUNCF];  /* Static targets of FUNC*. */
   LTFunc *func;		/* Hash table by address, open addressing. */
   uint32_t funcmask, nfunc;  /* Places - 1; entries. */
@@ -195,6 +202,7 @@ typedef struct LTState {
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
   LTHooks *hooks;	/* NULL: there never was one. */
+  LTWatch *watch;	/* What this recording watches, or NULL. */
   struct LTState *next, *prev;  /* All VMs of the process. */
 } LTState;
 
@@ -277,7 +285,7 @@ LJ_FUNC int lj_ltrace_exitret(struct jit_State *J, lua_State *L, const BCIns *pc
 			      const BCIns *retpc);
 LJ_FUNC int lj_ffrecord_has(GCfunc *fn);  /* In lj_ffrecord.c. */
 LJ_FUNC void lj_ltrec_ff(struct jit_State *J, GCfunc *fn);
-LJ_FUNC void lj_ltrec_next(struct jit_State *J);
+LJ_FUNC int lj_ltrec_next(struct jit_State *J);
 LJ_FUNC uint32_t lj_ltrec_fficall(struct jit_State *J, GCcdata *cd, uint32_t args);
 LJ_FUNC void lj_ltrec_ffireturn(struct jit_State *J, GCcdata *cd);
 LJ_FUNC void LJ_FASTCALL lj_ltrec_jitword(lua_State *L, int32_t word);
@@ -450,7 +458,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
 /* lj_record.c: the next bytecode. */
 #define lj_ltrec_pend(J) \
-  { if (J2GG(J)->lt.pendff) lj_ltrec_next((J)); }
+  { if ((J2GG(J)->lt.pendff || J2GG(J)->lt.watch) && lj_ltrec_next((J))) return; }
 /* lj_record.c: RET*, with its event. */
 #define LT_RECRET(J, call) { \
     GCproto *pt_ = (J)->pt; \

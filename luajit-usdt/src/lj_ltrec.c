@@ -134,6 +134,15 @@ static void recpoll(jit_State *J)
   guard_word(J);
 }
 
+/* Must the interpreter execute this instruction of the current function? */
+static int recwatched(jit_State *J, BCOp op)
+{
+  GCproto *pt = J->pt;
+  if (!J2LT(J)->watch || !pt) return 0;
+  recproto(J, pt);
+  return pt->lt_rec & (op >= BC_FUNCF ? LTREC_ENTRY|LTREC_LINE : LTREC_LINE);
+}
+
 /* Start of a trace. While tracing is on, the trace is left when the coroutine is
 ** switched, or events would count for the wrong coroutine. */
 void lj_ltrec_guard(jit_State *J)
@@ -145,6 +154,7 @@ void lj_ltrec_guard(jit_State *J)
   lt->pendff = 0;
   lt->polled = 0;
   if (J->parent) return;  /* Only root traces. */
+  if (recwatched(J, bc_op(J->cur.startins))) lj_trace_err(J, LJ_TRERR_CJITOFF);
   if (!isfunc) {
     lt->polled = 1;
     guard_word(J);
@@ -314,8 +324,8 @@ void lj_ltrec_ffireturn(jit_State *J, GCcdata *cd)
 }
 #endif
 
-/* Next bytecode: the guard has been emitted. */
-void lj_ltrec_next(jit_State *J)
+/* What waited for the guard, which has been emitted. */
+static void recpending(jit_State *J)
 {
   uint32_t id = J2LT(J)->pendff;
   J2LT(J)->pendff = 0;
@@ -326,6 +336,15 @@ void lj_ltrec_next(jit_State *J)
   }
   if (!recoff(J))
     recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)), J2LT(J)->pendofs);
+}
+
+/* Next bytecode. Returns 1 if the trace ends here: the interpreter executes what is watched. */
+int lj_ltrec_next(jit_State *J)
+{
+  if (J2LT(J)->pendff) recpending(J);
+  if (!recwatched(J, bc_op(*J->pc))) return 0;
+  lj_record_stop(J, LJ_TRLINK_INTERP, 0);
+  return 1;
 }
 
 /* -- Helpers called by compiled code -------------------------------------- */

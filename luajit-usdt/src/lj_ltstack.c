@@ -82,7 +82,7 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
     return 0;
   if (isluafunc(fn)) {
     GCproto *pt = funcproto(fn);
-    if (pt->lt_rec == lt->rec << 1) return pt->lt_id;
+    if (lt_hasevents(lt, pt)) return pt->lt_id;
     return describe ? lj_ltfunc_protoid(L, pt, frame) : 0;
   }
   if (L->lt_wait == lt_waitmark(lt, L, frame+1))

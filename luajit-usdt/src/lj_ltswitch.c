@@ -95,7 +95,8 @@ void lj_ltswitch_restore(global_State *g)
 static void new_recording(LTState *lt)
 {
   lt->rec++;
-  lt->rec2 = lt->rec << 1;
+  lt->rec2 = lt->rec << LTREC_SHIFT;
+  lj_ltwatch_again(lt);
 }
 
 /* Switch from one set of outputs (lt->on) to another. */
@@ -106,6 +107,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   uint32_t was = lt->on;
   if ((was & ~on & LTON_RING)) {
     if ((lt->stop & LTSTOP_OFF)) lt->refused = lt->token;
+    lj_ltwatch_end(lt);
     lj_ltopen_close(g, LTE_DETACH);
     lt->stop = 0;
   }
@@ -123,11 +125,12 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
       lt->refused = lt->token;
       on &= ~(uint32_t)LTON_RING;
     }
+    if ((on & ~was & LTON_RING)) lj_ltwatch_begin(lt);
     if ((on & ~was & LTON_BLOCK) && !lj_ltstream_open(L))
       on &= ~(uint32_t)LTON_BLOCK;
     if (on == was) {  /* Refused: nothing was described. */
       lt->rec--;
-      lt->rec2 = lt->rec << 1;
+      lt->rec2 = lt->rec << LTREC_SHIFT;
     }
   }
   if (on == was) return;
@@ -246,6 +249,11 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
     flush_traces(L);  /* Not for us: their guards would always fail. */
   stacks = (word ^ lt->seen) >> STACKS_SHIFT != 0;
   lt->seen = word;
+  if (lt->watch) lj_ltwatch_notes(L);
+  if (lt->watch && lt->watch->flush) {
+    lt->watch->flush = 0;
+    flush_traces(L);
+  }
   if (poll) lj_ltswitch_restore(g);
   if (stacks) lj_ltprint_stacks(L);
   errno = olderr;
@@ -303,6 +311,7 @@ void lj_ltswitch_closestate(lua_State *L)
     lj_ltstream_close(lt, LTE_CLOSE);
   else if (lt_ringon(lt) && (lt->ring || lt->scratch))
     lj_ltopen_close(g, LTE_CLOSE);
+  lj_ltwatch_end(lt);
   lj_ltstate_remove(lt);
   lt->on = 0;
   lt->nresumer = lt->ncall = 0;

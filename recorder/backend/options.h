@@ -34,12 +34,17 @@ struct Options {
   bool inside = false;    // records the process at the other end of standard input
   bool stack = false;     // prints stacks, records nothing
   bool json = false;      // with stack
+  std::vector<std::string> watch;  // places to watch, as given
+  std::string watch_request;       // the same for Lua VMs, with what to print (lt_control.watch)
+  bool no_file = false;            // only what is watched is printed, no trace is written
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;
   std::string self;  // argv[0]
 
   bool attach() const { return !pids.empty(); }
+  // May several processes be recorded?
+  bool several() const { return children || pids.size() != 1; }
   bool file_per_process() const { return output.find("%p") != std::string::npos; }
 };
 

@@ -158,6 +158,7 @@ DirectBackend::DirectBackend(const Options& options, BackendHost& host)
   settings_.cfuncs = class_number(options.c_functions);
   if (options.ring_size != 0) settings_.ring_size = options.ring_size;
   settings_.block = options.block;
+  settings_.watch = options.watch_request;
   settings_.children = options.children;
   std::random_device random;
   settings_.owner = (uint64_t{random()} << 32 | random()) | 1;

@@ -105,12 +105,14 @@ std::span<uint64_t> RingMemory::block(uint64_t n) const {
 // -- Draining --
 
 RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output,
-                     uint32_t stream, uint32_t max_depth, std::unique_ptr<CpuTime> cpu)
+                     uint32_t stream, uint32_t max_depth, std::unique_ptr<CpuTime> cpu,
+                     std::unique_ptr<WatchReader> watch)
     : ring_(std::move(ring)),
       output_(std::move(output)),
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       cpu_(std::move(cpu)),
+      watch_(std::move(watch)),
       empty_at_(ring_->info().start_tick) {
   output_->users()++;
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
@@ -129,8 +131,15 @@ void RingDrain::give_up(const std::string& why) {
   finish();
 }
 
-// Passes words, in order, to the file's blocks. Returns how many were taken.
+// Takes words, in order. Returns how many were taken.
 size_t RingDrain::take(std::span<const uint64_t> words) {
+  const size_t n = pass_on(words);
+  if (watch_) watch_->read(words.first(n), [this] { return output_->rate_so_far(); });
+  return n;
+}
+
+// Passes words to the file's blocks. Returns how many were taken.
+size_t RingDrain::pass_on(std::span<const uint64_t> words) {
   if (!filter_ && !cpu_) return events_.append(words, empty_at_);
   size_t n = words.size();
   if (cpu_) {
@@ -153,7 +162,7 @@ bool RingDrain::take_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
-  if (filter_ || cpu_) {  // read each word more than once: not in memory that may change
+  if (filter_ || cpu_ || watch_) {  // read each word more than once: not in memory that may change
     scratch_.assign(rest.begin(), rest.end());
     rest = scratch_;
   }

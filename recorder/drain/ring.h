@@ -23,6 +23,7 @@
 #include "luatrace_format.h"
 #include "recorder/drain/cpu_time.h"
 #include "recorder/drain/output.h"
+#include "recorder/drain/watch_log.h"
 #include "trace/depth_filter.h"
 #include "trace/trace_writer.h"
 
@@ -88,9 +89,11 @@ std::string check_ring(const lt_ring& r, uint64_t file_size);
 
 class RingDrain {
  public:
-  // stream: its number in output. max_depth 0: no limit. cpu: null: without CPU time.
+  // stream: its number in output. max_depth 0: no limit. cpu: null: without CPU time. watch: null:
+  // nothing is watched.
   RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output, uint32_t stream,
-            uint32_t max_depth, std::unique_ptr<CpuTime> cpu = nullptr);
+            uint32_t max_depth, std::unique_ptr<CpuTime> cpu = nullptr,
+            std::unique_ptr<WatchReader> watch = nullptr);
 
   // One pass: takes full blocks and, if none have come for a while, the words so far of the block
   // that is being filled; shows the target that the recorder is alive. Stops at the monotonic time
@@ -125,6 +128,7 @@ class RingDrain {
   bool take_block();
   size_t take_partial_block();
   size_t take(std::span<const uint64_t> words);
+  size_t pass_on(std::span<const uint64_t> words);
   void take_functions();
   bool take_function(std::span<const std::byte> meta, uint64_t& tail, uint64_t head);
   void write_functions();
@@ -139,6 +143,7 @@ class RingDrain {
   EventBlocks events_;
   std::optional<DepthFilter> filter_;
   std::unique_ptr<CpuTime> cpu_;
+  std::unique_ptr<WatchReader> watch_;
   std::vector<uint64_t> scratch_, kept_, merged_;
   std::vector<std::byte> functions_;  // to be written
   uint32_t function_count_ = 0;

@@ -128,6 +128,7 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
   c.children = s.children ? 1 : 0;
   std::memcpy(c.include, s.include.c_str(), s.include.size());
   std::memcpy(c.exclude, s.exclude.c_str(), s.exclude.size());
+  std::memcpy(c.watch, s.watch.c_str(), std::min(s.watch.size(), sizeof c.watch - 1));
   c.owner = s.owner;
   c.alive = read_tick(image_.note.clock);
   c.tick_khz = s.tick_khz;
@@ -203,6 +204,7 @@ void Target::restore_settings() {
                 sizeof before_.include);
   memory_.write(image_.control + offsetof(lt_control, exclude), before_.exclude,
                 sizeof before_.exclude);
+  memory_.write(image_.control + offsetof(lt_control, watch), char{0});
 }
 
 // The owner last: until then release() can be repeated.

@@ -21,6 +21,7 @@ namespace luatrace::record::vm {
 
 struct Settings {
   std::string include, exclude;
+  std::string watch;  // lt_control.watch, up to LT_WATCH_REQUEST_MAX bytes
   uint32_t cfuncs = LTC_DEFAULT;
   uint64_t ring_size = 8u << 20;
   bool block = false;
