@@ -41,7 +41,7 @@ typedef struct Line {
 } Line;
 
 /* Where lines go; ino: to recognize it. */
-static struct { int fd; uint64_t dev, ino; } to = { -1, 0, 0 };
+static struct { int fd; uint64_t dev, ino; int failed; } to = { -1, 0, 0, 0 };
 
 /* Lines go to that file, or to standard error. Returns 0, or an errno. */
 int lj_ltprint_open(const char *path)
@@ -95,13 +95,20 @@ static void put_name(Line *l, const char *s)
   put_escaped(l, s, strlen(s), NAME_MAX_);
 }
 
+/* A line is missing in the file, for example since the disk is full: say so once. */
+static void warn_failed(int error)
+{
+  if (__atomic_exchange_n(&to.failed, 1, __ATOMIC_RELAXED) || to.fd == 2) return;
+  fprintf(stderr, "luatrace: " LT_ENV_USER ": out: %s; lines are missing\n", strerror(error));
+}
+
 static void put_line(Line *l)
 {
   int olderr = errno;
   l->text[l->n++] = '\n';
   if (may_write()) {
     ssize_t n = write(to.fd, l->text, l->n);
-    UNUSED(n);  /* A full disk, or nobody reads: there is nobody to be told. */
+    if (n != (ssize_t)l->n) warn_failed(n < 0 ? errno : ENOSPC);
   }
   errno = olderr;
   l->n = 0;

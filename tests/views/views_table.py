@@ -69,6 +69,7 @@ def profile(*inputs):
 
 
 MAKERS = {
+    "cpuprofile": lambda: profile("cpu"),
     "chain": chain,
     # Half of cache's time, a new function, and one that is gone.
     "after": lambda: changed(
