@@ -47,7 +47,8 @@ lua_Integer Arguments::integer(const char* name, lua_Integer otherwise) {
   return value;
 }
 
-// One word, option=VALUE, which stays on the stack: an option whose value is optional takes no other.
+// One word, option=VALUE, which stays on the stack: an option whose value is optional takes no
+// other.
 void Arguments::option(const char* name, const char* option) {
   push(name);
   if (lua_isnil(lua_, -1)) return lua_pop(lua_, 1);

@@ -94,8 +94,9 @@ Table interpreted_view(const JitLog& log, size_t limit) {
   return out;
 }
 
-// After ten exits (hotexit) a trace is compiled that continues there. An exit that is taken so often
-// all the same has none: compiling it was given up, or it is for something that always ends in the interpreter.
+// After ten exits (hotexit) a trace is compiled that continues there. An exit that is taken so
+// often all the same has none: compiling it was given up, or it is for something that always ends
+// in the interpreter.
 constexpr uint64_t kStorm = 1000;
 constexpr size_t kNamedStorms = 3;
 

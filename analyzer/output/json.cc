@@ -163,7 +163,6 @@ void write_trace(std::ostream& out, const Report& r) {
   if (r.cpu.known()) {
     o.number("cpu_unknown_ns", r.cpu.unknown_ns);
     o.number("preempted_ns", r.cpu.preempted_ns);
-    o.number("cpu_cut_ns", r.cpu.cut_ns);
   }
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();

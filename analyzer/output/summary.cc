@@ -69,8 +69,7 @@ std::string cpu_text(const Report& r) {
   const uint64_t preempted = std::min(off, r.cpu.preempted_ns);
   return format_time(r.self_ns - std::min(off, r.self_ns)) + " of the calls' time; waiting " +
          format_time(off - preempted) + ", preempted " + format_time(preempted) +
-         (r.cpu.unknown_ns ? "; not known for " + format_time(r.cpu.unknown_ns) : "") +
-         (r.cpu.cut_ns ? "; cut by " + format_time(r.cpu.cut_ns) + " with events" : "");
+         (r.cpu.unknown_ns ? "; not known for " + format_time(r.cpu.unknown_ns) : "");
 }
 
 void print_head(std::ostream& out, const Report& r, size_t width) {

@@ -44,8 +44,7 @@ constexpr uint64_t Trust::*kTrustMembers[] = {
     &Trust::open_start,     &Trust::open_end,    &Trust::abandoned,
     &Trust::unwound,        &Trust::unknown};
 constexpr uint64_t ReportCpu::*kCpuMembers[] = {&ReportCpu::vms, &ReportCpu::without,
-                                                &ReportCpu::unknown_ns, &ReportCpu::preempted_ns,
-                                                &ReportCpu::cut_ns};
+                                                &ReportCpu::unknown_ns, &ReportCpu::preempted_ns};
 constexpr uint64_t ReportFunction::*kFigures[] = {
     &ReportFunction::calls,        &ReportFunction::complete, &ReportFunction::wall_ns,
     &ReportFunction::inclusive_ns, &ReportFunction::self_ns,  &ReportFunction::min_ns,

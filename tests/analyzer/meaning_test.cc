@@ -672,41 +672,7 @@ TEST(Meaning, AbsencesWithNonsense) {
     60 stop close)"));
   EXPECT_EQ(a.function("f1").cpu_ns, 30u);
   EXPECT_EQ(a.report.cpu.unknown_ns, 5u);
-  EXPECT_EQ(a.report.cpu.cut_ns, 5u);  // The second one, at the time of the first.
   EXPECT_EQ(a.trust().bad_records, 1u);
-}
-
-// A thread that does not run has no events: what contradicts them is cut, and counted.
-TEST(Meaning, AbsencesThatContradictTheEventsAreCut) {
-  auto a = analyse(trace_text(R"(
-    0 start
-    10 entry 1
-    20 entry 2
-    80 return 2
-    100 cpu off ticks=70
-    150 cpu preempted ticks=30
-    160 cpu off ticks=40
-    200 return 1
-    300 stop close)"));
-  EXPECT_EQ(a.function("f2").cpu_ns, 60u);
-  EXPECT_EQ(a.function("f1").cpu_ns, 190u - 20 - 30 - 10);
-  EXPECT_EQ(a.report.cpu.preempted_ns, 30u);
-  EXPECT_EQ(a.report.cpu.cut_ns, 50u + 30);
-  EXPECT_EQ(a.trust().anomalies(), 0u);
-}
-
-// In a gap nothing is known: what is cut there is no contradiction.
-TEST(Meaning, AbsencesInAGap) {
-  auto a = analyse(trace_text(R"(
-    0 start
-    10 entry 1
-    20 loss lost=5 from=20 until=120
-    120 cpu off ticks=100
-    130 stack 1 loss n=1
-    130 frame 1
-    200 return 1
-    300 stop close)"));
-  EXPECT_EQ(a.report.cpu.cut_ns, 0u);
 }
 
 TEST(Meaning, WithoutAbsencesCpuTimeIsNotKnown) {

@@ -21,8 +21,8 @@ class FlightRecorderTest : public ::testing::Test {
     OpenedOutput first;
     first.fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     recorder_ = std::make_unique<FlightRecorder>(
-        queue_, settings, first, "first",
-        [](uint32_t, std::string&) { return OpenedOutput{}; }, [] { return ClockRate{}; });
+        queue_, settings, first, "first", [](uint32_t, std::string&) { return OpenedOutput{}; },
+        [] { return ClockRate{}; });
     writer_ = std::make_unique<TraceWriter>(recorder_->sink(), "window", make_file_header());
     writer_->write_stream(1, lt_stream_info{});
     for (uint64_t i = 0; i < 40; i++) write_some(1 + i * 8192, 8192);

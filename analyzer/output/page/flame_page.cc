@@ -263,8 +263,10 @@ void write_functions(std::ostream& out, const FlameInput& input, const PackedTre
     totals("beforeSelf", &FunctionTotals::before_self_ns);
   }
   if (std::any_of(input.functions.begin(), input.functions.end(), has_cpu_times)) {
-    write_column(out, "cpu", input.functions, [](auto* f) { return f->has_cpu_times() ? f->cpu_ns : 0; });
-    write_column(out, "selfCpu", input.functions, [](auto* f) { return f->has_cpu_times() ? f->self_cpu_ns : 0; });
+    write_column(out, "cpu", input.functions,
+                 [](auto* f) { return f->has_cpu_times() ? f->cpu_ns : 0; });
+    write_column(out, "selfCpu", input.functions,
+                 [](auto* f) { return f->has_cpu_times() ? f->self_cpu_ns : 0; });
   }
   out << ",\"times\":";
   write_array(out, input.functions, [&](auto* f) { write_times(out, *f); });
