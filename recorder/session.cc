@@ -98,7 +98,11 @@ void Session::make_inside_backend() {
   const auto written = [this](uint64_t until_ns) {
     return outputs_.queue().wait_until_written(until_ns);
   };
-  backend_ = std::make_unique<InsideBackend>(options_, processes_, open, written);
+  const auto snapshot_to = [this](const std::shared_ptr<Output>& output, SnapshotFile file) {
+    this->snapshot_to(output, std::move(file));
+  };
+  backend_ = std::make_unique<InsideBackend>(options_, processes_,
+                                             InsideActions{open, written, snapshot_to});
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   options_.via = "direct";
 }
@@ -222,6 +226,15 @@ void Session::snapshot(const std::string& why) {
   processes_.drainer().post([outputs = outputs_.all(), why, drainer = &processes_.drainer()] {
     drainer->flush_all();
     for (const auto& o : outputs) o->snapshot(why);
+  });
+}
+
+// Of one of them. What is written first is written at once.
+void Session::snapshot_to(const std::shared_ptr<Output>& output, SnapshotFile file) {
+  const auto kept = std::make_shared<SnapshotFile>(std::move(file));  // jobs are copied
+  processes_.drainer().post([output, kept, drainer = &processes_.drainer()] {
+    drainer->flush_all();
+    output->snapshot("luatrace.snapshot", std::move(*kept));
   });
 }
 

@@ -31,6 +31,7 @@
 **   lj_ltrec     events of compiled code
 **   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
+**   lj_ltlink    the connection to a recorder that the process has started
 **   lj_ltapi     recording from inside (luatrace.h)
 **   lj_ltenv     the environment variable LUATRACE
 **
@@ -325,6 +326,7 @@ typedef struct LTSpawn {
   int wait;		/* For its end; else it leaves our session. */
   int status;		/* Of waitpid(). */
   int error;		/* Why it does not run: errno. */
+  int pid;		/* Of the program. */
   char *stack;		/* Internal. */
 } LTSpawn;
 
@@ -332,6 +334,29 @@ LJ_FUNC int lj_ltspawn_find(char *path, size_t size, const char *name);
 LJ_FUNC int lj_ltspawn_run(LTSpawn *s);
 LJ_FUNC int lj_ltspawn_copy(int fd);
 LJ_FUNC int lj_ltspawn_temporary(void);
+
+/* -- The recorder that the process has started ------------------------------ */
+
+/* One of our descriptors; the program may close it, and use its number again. */
+typedef struct LTFile {
+  int fd;
+  uint64_t dev, ino;
+} LTFile;
+
+#define LTLINK_ANSWER	4200	/* Longest answer, or line that the recorder prints. */
+
+LJ_FUNC void lj_ltlink_own(LTFile *f, int fd);
+LJ_FUNC int lj_ltlink_isours(const LTFile *f);
+LJ_FUNC void lj_ltlink_close(LTFile *f);
+LJ_FUNC char *lj_ltlink_messages(void);
+LJ_FUNC void lj_ltlink_connect(int fd, int pid);
+LJ_FUNC void lj_ltlink_disconnect(void);
+LJ_FUNC int lj_ltlink_isopen(void);
+LJ_FUNC int lj_ltlink_receive(char *answer, int ms);
+LJ_FUNC int lj_ltlink_request(char what, int fd);
+LJ_FUNC const char *lj_ltlink_answer(char what, char *answer, int ms, int *ended);
+
+LJ_FUNC const char *lj_ltapi_start(lua_State *L, const char *file, const char *const *options);
 
 /* -- All VMs of the process, between lj_ltstate_lock and _unlock ------------ */
 

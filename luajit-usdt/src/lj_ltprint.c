@@ -41,7 +41,7 @@
   l.s = l##_text; l.n = 0; l.max = LINE_MAX_
 
 /* Where lines go; ino: to recognize it. */
-static struct { int fd; uint64_t dev, ino; } to = { -1, 0, 0 };
+static struct { int fd; uint64_t dev, ino; int failed; } to = { -1, 0, 0, 0 };
 
 /* Lines go to that file, or to standard error. Returns 0, or an errno. */
 int lj_ltprint_open(const char *path)
@@ -67,13 +67,20 @@ static int may_write(void)
   return to.fd == 2 && (fcntl(2, F_GETFL)&(O_APPEND|O_ACCMODE)) == (O_APPEND|O_WRONLY);
 }
 
+/* A line is missing in the file, for example since the disk is full: say so once. */
+static void warn_failed(int error)
+{
+  if (__atomic_exchange_n(&to.failed, 1, __ATOMIC_RELAXED) || to.fd == 2) return;
+  fprintf(stderr, "luatrace: " LT_ENV_USER ": out: %s; lines are missing\n", strerror(error));
+}
+
 static void put_line(LTText *l)
 {
   int olderr = errno;
   l->s[l->n++] = '\n';
   if (may_write()) {
     ssize_t n = write(to.fd, l->s, l->n);
-    UNUSED(n);  /* A full disk, or nobody reads: there is nobody to be told. */
+    if (n != (ssize_t)l->n) warn_failed(n < 0 ? errno : ENOSPC);
   }
   errno = olderr;
   l->n = 0;

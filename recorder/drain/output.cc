@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/drain/output.h"
 
+#include <unistd.h>
+
 #include <random>
 #include <utility>
 
@@ -176,6 +178,17 @@ void Output::snapshot(const std::string& why) {
   if (flight == nullptr || finished_) return;
   if (!why.empty()) writer_->flush();
   flight->request(why, header(), sample_clocks(clock_));
+}
+
+void Output::snapshot(const std::string& why, SnapshotFile file) {
+  FlightRecorder* const flight = selection_.flight();
+  if (flight == nullptr || finished_) {
+    if (file.opened.fd >= 0) close(file.opened.fd);
+    return file.done(finished_ ? "the recording has ended" : "the recording has no --flight");
+  }
+  writer_->flush();
+  flight->request(why, header(), sample_clocks(clock_), std::move(file));
+  flight->step();
 }
 
 void Output::end_stream(uint32_t stream) {

@@ -55,6 +55,8 @@ class Output {
   EventSelection& selection() { return selection_; }
   // --flight: asks for a snapshot; why empty: for what the flight recorder has seen.
   void snapshot(const std::string& why);
+  // The same, to a file that somebody else has opened.
+  void snapshot(const std::string& why, SnapshotFile file);
   // Nothing more comes from that stream.
   void end_stream(uint32_t stream);
   uint32_t clock() const { return clock_; }

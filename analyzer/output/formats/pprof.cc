@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// pprof's profile.proto: a sample per node of the call tree with two values, calls and self time,
-// and its stack, leaf first. A function is one location, at the line of its definition.
+// pprof's profile.proto: a sample per node of the call tree with two values, calls and self time
+// (and the CPU time, if it is known), and its stack, leaf first. A function is one location, at the
+// line of its definition.
+#include <algorithm>
 #include <map>
 #include <ostream>
 
@@ -58,6 +60,7 @@ void PprofWriter::header() {
   ProtoMessage fields;
   fields.message(kSampleType, type("calls", "count"));
   fields.message(kSampleType, type("time", "nanoseconds"));
+  if (report_.cpu.known()) fields.message(kSampleType, type("cpu", "nanoseconds"));
   fields.integer(kDefaultType, string("time"));
   fields.message(kPeriodType, type("time", "nanoseconds"));
   fields.integer(kPeriod, 1);
@@ -100,7 +103,9 @@ void PprofWriter::samples() {
     stack.clear();
     for (NodeId at = i; at != kRootNode; at = tree[at].parent)
       stack.push_back(tree[at].function + 1);
-    const uint64_t values[] = {tree[i].calls, tree[i].self};
+    std::vector<uint64_t> values{tree[i].calls, tree[i].self};
+    if (report_.cpu.known())
+      values.push_back(tree[i].self - std::min(tree[i].self, report_.cpu.off_at(i)));
     sample.clear();
     fields.clear();
     sample.integers(1, stack).integers(2, values);
