@@ -101,8 +101,8 @@ void Session::make_inside_backend() {
   const auto snapshot_to = [this](const std::shared_ptr<Output>& output, SnapshotFile file) {
     this->snapshot_to(output, std::move(file));
   };
-  backend_ = std::make_unique<InsideBackend>(options_, processes_,
-                                             InsideActions{open, written, snapshot_to});
+  backend_ = std::make_unique<InsideBackend>(
+      options_, processes_, InsideActions{open, written, is_replaceable, snapshot_to});
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   options_.via = "direct";
 }

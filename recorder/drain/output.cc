@@ -173,21 +173,16 @@ void Output::finish(uint32_t reason, int exit_status) {
   writer_->close();
 }
 
-void Output::snapshot(const std::string& why) {
-  FlightRecorder* const flight = selection_.flight();
-  if (flight == nullptr || finished_) return;
-  if (!why.empty()) writer_->flush();
-  flight->request(why, header(), sample_clocks(clock_));
-}
-
-void Output::snapshot(const std::string& why, SnapshotFile file) {
+void Output::snapshot(const std::string& why, std::optional<SnapshotFile> file) {
   FlightRecorder* const flight = selection_.flight();
   if (flight == nullptr || finished_) {
-    if (file.opened.fd >= 0) close(file.opened.fd);
-    return file.done(finished_ ? "the recording has ended" : "the recording has no --flight");
+    if (file && file->opened.fd >= 0) close(file->opened.fd);
+    if (file) file->done(finished_ ? "the recording has ended" : "the recording has no --flight");
+    return;
   }
-  writer_->flush();
-  flight->request(why, header(), sample_clocks(clock_), std::move(file));
+  if (!why.empty()) writer_->flush();
+  if (!file) return flight->request(why, header(), sample_clocks(clock_));
+  flight->request(why, header(), sample_clocks(clock_), std::move(*file));
   flight->step();
 }
 

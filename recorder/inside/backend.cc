@@ -15,7 +15,6 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
-#include "recorder/outputs.h"
 
 namespace luatrace::record {
 namespace {
@@ -124,7 +123,8 @@ void InsideBackend::snapshot(const std::string& request, Descriptor file) {
   const auto output = host_.output_of(pid_, why);
   if (!has_flight_ || output == nullptr)
     return answer(request, has_flight_ ? why : "the recording has no --flight");
-  if (file >= 0 && !is_replaceable(file)) return answer(request, "it exists and is not a trace");
+  if (file >= 0 && !actions_.is_replaceable(file))
+    return answer(request, "it exists and is not a trace");
   SnapshotFile target;
   target.name = file >= 0 ? "the snapshot" : "";
   target.done = [request](const std::string& text) { answer(request, text); };

@@ -24,8 +24,9 @@ namespace luatrace::record {
 
 // What the backend asks of the session.
 struct InsideActions {
-  std::function<std::string(pid_t)> open;  // see CommandFile
-  std::function<bool(uint64_t)> written;   // waits until that time for the files
+  std::function<std::string(pid_t)> open;   // see CommandFile
+  std::function<bool(uint64_t)> written;    // waits until that time for the files
+  std::function<bool(int)> is_replaceable;  // see outputs.h
   std::function<void(const std::shared_ptr<Output>&, SnapshotFile)> snapshot;  // of that output
 };
 
