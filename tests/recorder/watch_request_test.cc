@@ -44,10 +44,12 @@ TEST(WatchRequest, ConditionsAreInPostfixOrder) {
 
 TEST(WatchRequest, MistakesHaveAPosition) {
   EXPECT_EQ(refusal("n == "), "--when: position 6: a value is missing");
-  EXPECT_EQ(refusal("n = 1"), "--when: position 3: unknown operator; there are == ~= < > <= >= and or not");
+  EXPECT_EQ(refusal("n = 1"),
+            "--when: position 3: unknown operator; there are == ~= < > <= >= and or not");
   EXPECT_EQ(refusal("a b"), "--when: position 3: unexpected 'b'");
   EXPECT_EQ(refusal("1e999 == a"), "--when: position 1: not a number");
-  EXPECT_EQ(refusal("a == 'b\nc'"), "--when: position 6: a string cannot contain control characters");
+  EXPECT_EQ(refusal("a == 'b\nc'"),
+            "--when: position 6: a string cannot contain control characters");
 }
 
 // -- What comes back --

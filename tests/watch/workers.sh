@@ -7,6 +7,7 @@ source "$(dirname "$0")/lib.sh"
 program=workers.lua
 gate "$luajit" "$program" "$scratch"
 ready
+: >"$scratch/record.out"
 "$bin/luatrace-record" --watch handle --print worker,n --count 3 --children -p $target >"$scratch/record.out" 2>"$scratch/record.err" &
 recorder=$!
 all_three() { [ "$(grep -c ' handle: ' "$scratch/record.out")" -ge 9 ]; }
