@@ -176,8 +176,7 @@ void check(const Options& o) {
   if (o.stack && (!o.attach() || !o.command.empty() || !o.output.empty() || o.inside))
     throw UsageError("--stack needs -p PID, and excludes a command and -o");
   if (o.snapshot) {
-    if (!o.attach() || !o.command.empty() || !o.output.empty() || o.flight != 0 ||
-        !o.watch.empty())
+    if (!o.attach() || !o.command.empty() || !o.output.empty() || o.flight != 0 || !o.watch.empty())
       throw UsageError(
           "--snapshot needs -p PID of a process that luatrace-record --flight records, "
           "and excludes a command, -o and --flight");

@@ -258,11 +258,19 @@ void Processes::adopt_children(const Process& parent) {
   }
 }
 
+// Its texts name the process, unless it is the only one, or the first one of a command.
+std::unique_ptr<WatchReader> Processes::watch_reader(pid_t pid, uint32_t clock) {
+  if (options_.watch.empty()) return nullptr;
+  if (watched_ == 0 && !options_.several()) watched_ = pid;
+  return std::make_unique<WatchReader>(watch_log_, pid, clock, pid != watched_);
+}
+
 bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why) {
   update_maps(p, monotonic_ns());
   const uint64_t age = monotonic_ns() - start_.mono_ns;
   if (age < kRateNs) usleep(static_cast<useconds_t>((kRateNs - age) / 1000));
   bool added = false, ended = false;
+  auto watch = watch_reader(p.pid, ring->info().clock);
   drainer().call([&] {
     Output& output = *p.image.output;
     const bool accepted = output.accept_clock(ring->info().clock) && output.has_space(4096);
@@ -274,9 +282,6 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     ring->set_taken();
     const lt_ring& info = ring->info();
     auto cpu = options_.cpu ? CpuTime::of(p.pid, info.clock, info.start_tick) : nullptr;
-    auto watch = options_.watch.empty() ? nullptr
-                                        : std::make_unique<WatchReader>(watch_log_, p.pid, info.clock,
-                                                                        options_.several());
     auto drain = std::make_unique<RingDrain>(std::move(ring), p.image.output, stream,
                                              options_.max_depth, std::move(cpu), std::move(watch));
     drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});

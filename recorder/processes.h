@@ -123,12 +123,14 @@ class Processes : public BackendHost {
   uint32_t number_of_parent(pid_t parent, const Output& output);
   void adopt_children(const Process& parent);
   bool drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why);
+  std::unique_ptr<WatchReader> watch_reader(pid_t pid, uint32_t clock);
   void update_maps(Process& p, uint64_t now);
   void update_title(Process& p, bool last);
 
   const Options& options_;
   Outputs& outputs_;
   lt_clock_info start_;
+  pid_t watched_ = 0;   // whose texts do not name it
   WatchLog watch_log_;  // before the drainer, which uses it
   std::unique_ptr<Drainer> drainer_;
   std::map<pid_t, Process> all_;

@@ -26,6 +26,7 @@
 #include "lj_ltlocal.h"
 
 #define TRACEBACK_MAX	20	/* Calls of a traceback. */
+#define CHUNK_MAX	255	/* Bytes of a chunk's name. */
 
 /* Where the program is. */
 typedef struct Here {
@@ -323,7 +324,8 @@ static void add_where(const Here *h, LTText *t)
   LTFunc *f = lj_ltfunc_find(L2LT(h->L), h->pt);
   const char *name = f && f->name ? f->name : lj_ltfunc_callname(h->L, h->L->base-1);
   int line = h->pos ? (int)lj_debug_line(h->pt, h->pos) : (int)h->pt->firstline;
-  lj_lttext_name(t, *chunk == '@' || *chunk == '=' ? chunk+1 : chunk);
+  if (*chunk == '@' || *chunk == '=') chunk++;
+  lj_lttext_escaped(t, chunk, strlen(chunk), CHUNK_MAX);
   lj_lttext_add(t, ":%d ", line);
   lj_lttext_name(t, name ? name : h->pt->firstline ? "?" : "main chunk");
   lj_lttext_char(t, ':');

@@ -95,6 +95,16 @@ static int patched_needlessly(global_State *g, BCOp op)
 	 G2GG(g)->dispatch[op] == lj_vm_record;
 }
 
+/* While lines are watched every instruction comes here: also the one before which the profiler
+** wants to be called. Returns whether the table must be set up again. */
+static int watched_ins(lua_State *L, const BCIns *pc)
+{
+#if LJ_HASPROFILE
+  if ((G(L)->hookmask & HOOK_PROFILE)) lj_dispatch_profile(L, pc);
+#endif
+  return lt_watchlines(L2LT(L)) && lj_lthit_line(L, pc);  /* Its callback may have polled. */
+}
+
 /* Called at the start of lj_dispatch_ins: poll. If only tracing needs the instruction,
 ** do all the work. Returns 0 if there is more to do. */
 int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
@@ -106,7 +116,7 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
   else if (LJ_UNLIKELY(patched_needlessly(g, op)))
     lj_ltswitch_restore(g);
   if (lj_lthook_wanted(G2LT(g))) lj_lthook_deliver(L);
-  if (lt_watchlines(G2LT(g)) && lj_lthit_line(L, pc)) lj_ltswitch_restore(g);
+  if (lt_watchlines(G2LT(g)) && watched_ins(L, pc)) lj_ltswitch_restore(g);
   if (wanted_by_others(g, op)) return 0;
   if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
   setcframe_pc(cframe_raw(L->cframe), oldpc);  /* For the next line hook. */

@@ -30,10 +30,10 @@ struct Options {
   uint64_t flight_ns = 0;         // for that time only, 0: any
   std::vector<std::pair<std::string, uint64_t>> slow, only_slow;  // function, ns
   std::vector<std::string> on_error;                              // functions
-  bool snapshot = false;  // asks the flight recorders of the processes
-  bool inside = false;    // records the process at the other end of standard input
-  bool stack = false;     // prints stacks, records nothing
-  bool json = false;      // with stack
+  bool snapshot = false;           // asks the flight recorders of the processes
+  bool inside = false;             // records the process at the other end of standard input
+  bool stack = false;              // prints stacks, records nothing
+  bool json = false;               // with stack
   std::vector<std::string> watch;  // places to watch, as given
   std::string watch_request;       // the same for Lua VMs, with what to print (lt_control.watch)
   bool no_file = false;            // only what is watched is printed, no trace is written
@@ -43,8 +43,8 @@ struct Options {
   std::string self;  // argv[0]
 
   bool attach() const { return !pids.empty(); }
-  // May several processes be recorded?
-  bool several() const { return children || pids.size() != 1; }
+  // May several processes be attached to?
+  bool several() const { return children || pids.size() > 1; }
   bool file_per_process() const { return output.find("%p") != std::string::npos; }
 };
 

@@ -35,6 +35,7 @@ void append_text(std::string& out, std::span<const uint64_t> words) {
 // -- The log --
 
 void WatchLog::add(uint32_t kind, uint32_t place, pid_t pid, const std::string& text) {
+  if (kind > LTW_DONE) return;
   const std::lock_guard lock(mutex_);
   if (place < answered_.size()) answered_[place] = true;
   if (kind == LTW_HIT) {

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# What --watch refuses, and what it says of places that cannot be reached.
+source "$(dirname "$0")/lib.sh"
+record=$bin/luatrace-record
+none=("$luajit" -e "")
+refuses 'needs --watch' "$record" --print args -- "${none[@]}"
+refuses 'needs --watch' "$record" --when 'a == 1' -o "$scratch/t" -- "${none[@]}"
+refuses 'position 6: a value is missing' "$record" --watch f --when 'n == ' -- "${none[@]}"
+refuses 'position 3: unknown operator' "$record" --watch f --when 'n = 5' -- "${none[@]}"
+refuses 'position 8: unexpected' "$record" --watch f --when 'n == 5 n' -- "${none[@]}"
+refuses "position 7: expected '\)'" "$record" --watch f --when '(n > 5' -- "${none[@]}"
+refuses 'position 6: the string does not end' "$record" --watch f --when 'n == "x' -- "${none[@]}"
+refuses 'position 1: not a number' "$record" --watch f --when '5x == n' -- "${none[@]}"
+refuses 'position 5: expected a name' "$record" --watch f --when 'n ==and' -- "${none[@]}"
+refuses 'the condition is too long|too deep|too many' "$record" --watch f --when "$(printf 'n > 1 and %.0s' {1..50})n" -- "${none[@]}"
+refuses 'the condition is too deep' "$record" --watch f --when "$(printf '(%.0s' {1..5000})" -- "${none[@]}"
+refuses "'a b' is none of" "$record" --watch f --print 'args,a b' -- "${none[@]}"
+refuses "'' is none of" "$record" --watch f --print 'args,' -- "${none[@]}"
+refuses "'a\.\.b' is none of" "$record" --watch f --print 'a..b' -- "${none[@]}"
+refuses "'0' is not a line number" "$record" --watch app.lua:0 -- "${none[@]}"
+refuses "'99999999999' is not a line number" "$record" --watch app.lua:99999999999 -- "${none[@]}"
+refuses 'the file is missing' "$record" --watch :12 -- "${none[@]}"
+refuses 'a place cannot be empty|missing' "$record" --watch= -- "${none[@]}"
+refuses "'0' is not a number between 1" "$record" --watch f --count 0 -- "${none[@]}"
+refuses "'9' is not a number between 0 and 8" "$record" --watch f --print-depth 9 -- "${none[@]}"
+refuses 'not possible with --via bpf' "$record" --watch f --via bpf -- "${none[@]}"
+refuses 'excludes --stack' "$record" --watch f --stack -p $$
+refuses 'flight needs -o FILE' "$record" --watch f --flight 1M -- "${none[@]}"
+refuses 'too long together' "$record" --watch "$(printf 'f%.0s' {1..1020})" -- "${none[@]}"
+refuses 'more than 16 places' "$record" $(printf -- '--watch f%s ' {1..17}) -- "${none[@]}"
+
+# Lines without code, files and functions that do not exist.
+program=lines.lua
+watch --watch lines.lua:10 --watch lines.lua:9999 --watch nowhere.lua:1 --watch nofunction -- "$luajit" "$program"
+for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and 11' \
+  'lines.lua:9999: no code on this line; the nearest with code: 29' \
+  'nowhere.lua:1: no function of such a file was called' 'nofunction: no Lua function of this name was called'; do
+  grep -qF -- "--watch $message" "$scratch/record.err" || fail "no message '$message' but: $(cat "$scratch/record.err")"
+done
+same "values" "$(values)" ""
+
+# More places than can be watched: told, and nothing else happens.
+{
+  echo 'local n = 0'
+  for i in {1..300}; do echo "local function f() return n end n = n + f()"; done
+  echo 'print(n)'
+} >"$scratch/many.lua"
+plain=$("$luajit" "$scratch/many.lua")
+watch --watch f --print n -- "$luajit" "$scratch/many.lua"
+same "what the program prints" "$(printed)" "$plain"
+same "hits" "$(values | wc -l)" 256
+grep -q 'f: more than 256 instructions to watch' "$scratch/record.err" || fail "messages: $(cat "$scratch/record.err")"
+
+# Nobody reads the values: the program goes on, the recorder ends the recording in time.
+status=0
+"$record" --watch work --print args -- "$luajit" "$program" 2>"$scratch/record.err" | head -1 >"$scratch/one" || status=$?
+[ -s "$scratch/one" ] || fail "no first value: $(cat "$scratch/record.err")"
+# Standard output is the trace's: the values go elsewhere.
+"$record" --watch work --print args -o - -- "$luajit" "$program" 2>"$scratch/values" >"$scratch/trace.bin"
+same "values on standard error" "$(grep -c ' work: n=20' "$scratch/values")" 300
+same "hits in that trace" "$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | grep -c ' watch 1 hit ')" 300
