@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Waits for input in a library function, below coroutines, metamethods and varargs.
 local function wait()
   io.stdout:write("ready\n")
