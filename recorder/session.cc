@@ -346,7 +346,9 @@ void Session::run_timers() {
 }
 
 bool Session::all_ended() const {
-  return backend_->ended() && !processes_.any_counts();
+  const auto& all = processes_.followed();
+  return backend_->ended() &&
+         std::none_of(all.begin(), all.end(), [](const Process* p) { return p->counts(); });
 }
 
 // -- The end --
