@@ -8,7 +8,7 @@
 
 #include "cli/command_line.h"
 #include "cli/duration.h"
-#include "luatrace_format.h"
+#include "luatrace_watch.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 #include "recorder/watch_request.h"

@@ -277,7 +277,8 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     const lt_ring& info = ring->info();
     auto cpu = options_.cpu ? CpuTime::of(p.pid, info.clock, info.start_tick) : nullptr;
     auto drain = std::make_unique<RingDrain>(std::move(ring), p.image.output, stream,
-                                             options_.max_depth, std::move(cpu), std::move(watch));
+                                             options_.max_depth, std::move(cpu));
+    drain->set_watch(std::move(watch));
     drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});
     added = true;
   });

@@ -19,6 +19,7 @@
 
 #include "recorder/backend/backend.h"
 #include "recorder/backend/options.h"
+#include "recorder/drain/watch_log.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/process.h"

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "cli/command_line.h"
-#include "luatrace_format.h"
+#include "luatrace_watch.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record {

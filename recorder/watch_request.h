@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What --watch, --print, --when and --count ask for, as the text that Lua VMs get in
-// lt_control.watch. Everything is checked here, so that a mistake is a message of the command line;
+// luatrace_watch.h. Everything is checked here, so that a mistake is a message of the command line;
 // the VM ignores what it does not understand.
 #pragma once
 

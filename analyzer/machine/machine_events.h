@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/machine/machine.h"
+#include "luatrace_watch.h"
 
 namespace luatrace::analyze {
 

@@ -7,6 +7,7 @@
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
 #include "base/escape.h"
+#include "luatrace_watch.h"
 #include "luatrace_work.h"
 
 namespace luatrace::analyze {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "luatrace_watch.h"
+
 namespace luatrace::analyze {
 namespace {
 

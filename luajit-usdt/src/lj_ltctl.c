@@ -51,6 +51,10 @@ LTControl luajit_usdt_control = {
   .cfuncs = LTC_DEFAULT, .ring_size = 8u<<20
 };
 
+/* The request to watch places: see luatrace_watch.h. */
+__attribute__((visibility("hidden"), section(".probes"), aligned(16), used))
+char lj_ltctl_watch[LT_WATCH_REQUEST_MAX+1] = "";
+
 LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.include) == LT_GLOBS_MAX+1);
 LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
 
@@ -158,7 +162,7 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");
-  N_PART(NOTEDEF3, "  .4byte 0\n  .8byte lj_bc_mode-.\n");
+  N_PART(NOTEDEF3, "  .4byte lj_ltctl_watch-lj_ltcontrol\n  .8byte lj_bc_mode-.\n");
   N_PART(NOTEDEF4, "");
   N_PART(NOTEDEF5, "64:\n  .balign 4\n");
 }
@@ -191,7 +195,7 @@ void lj_ltctl_set(const char *name, const char *value)
   if (!strcmp(name, LT_ENV_SOCKET)) set_string(c->socket, sizeof(c->socket), value);
   if (!strcmp(name, LT_ENV_INCLUDE)) set_string(c->include, sizeof(c->include), value);
   if (!strcmp(name, LT_ENV_EXCLUDE)) set_string(c->exclude, sizeof(c->exclude), value);
-  if (!strcmp(name, LT_ENV_WATCH)) set_string(c->watch, sizeof(c->watch), value);
+  if (!strcmp(name, LT_ENV_WATCH)) set_string(lj_ltctl_watch, sizeof(lj_ltctl_watch), value);
   if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value);
   if (!strcmp(name, LT_ENV_RING)) c->ring_size = strtoull(value, NULL, 0);
   if (!strcmp(name, LT_ENV_BLOCK)) c->ring_block = *value == '1';
@@ -214,7 +218,8 @@ void lj_ltctl_env(void)
 void lj_ltctl_defaults(void)
 {
   LTControl *c = &luajit_usdt_control;
-  c->socket[0] = c->include[0] = c->exclude[0] = c->watch[0] = '\0';
+  c->socket[0] = c->include[0] = c->exclude[0] = '\0';
+  lj_ltctl_watch[0] = '\0';
   c->cfuncs = LTC_DEFAULT;
   c->ring_size = 8u<<20;
   c->ring_block = c->children = 0;

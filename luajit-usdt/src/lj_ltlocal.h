@@ -50,6 +50,7 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "luatrace.h"
+#include "luatrace_watch.h"
 
 /* Are event words stored, in a ring or in private memory? */
 #define lt_ringon(lt)	((lt)->on & LTON_WORDS)
@@ -90,6 +91,7 @@
 
 /* -- Functions, in the order of the files --------------------------------- */
 
+extern char lj_ltctl_watch[LT_WATCH_REQUEST_MAX+1] __attribute__((visibility("hidden")));
 LJ_FUNC int lj_ltctl_fdsleft(void);
 LJ_FUNC int lj_ltctl_samefile(int fd, uint64_t dev, uint64_t ino);
 LJ_FUNC int lj_ltctl_fdup(int low);

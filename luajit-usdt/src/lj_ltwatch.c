@@ -1,5 +1,5 @@
 /*
-** Tracing of calls: the places that a recording watches (lt_control.watch): the request, and where
+** Tracing of calls: the places that a recording watches (luatrace_watch.h): the request, and where
 ** the places are in the program.
 ** SPDX-License-Identifier: MIT
 **
@@ -85,9 +85,9 @@ void lj_ltwatch_begin(LTState *lt)
 {
   LTWatch *w;
   char *p;
-  if (!luajit_usdt_control.watch[0] ||
+  if (!lj_ltctl_watch[0] ||
       !(w = (LTWatch *)calloc(1, sizeof(LTWatch)))) return;
-  memcpy(w->request, luajit_usdt_control.watch, LT_WATCH_REQUEST_MAX);
+  memcpy(w->request, lj_ltctl_watch, LT_WATCH_REQUEST_MAX);
   for (p = w->request; *p; ) {
     char *end = p + strcspn(p, "\n");
     int last = !*end;

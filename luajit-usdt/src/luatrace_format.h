@@ -122,8 +122,6 @@ enum {
 			** coroutine has this label from now on. LTX_CREATE passes all
 			** labels of the current coroutine on; they are known and not
 			** known like its request. */
-  LTX_WATCH = 18,	/* arg: LTW_*, and LTW_MORE. Words: lt_pack(coroutine id, place);
-			** text, up to 14 words. See lt_control.watch. */
   LTX_CPU = 19,		/* arg: LTC_*. Word: ticks until this record's time. Written by
 			** recorders that follow the scheduler (--cpu). The first one of
 			** a stream says that it is followed from there on. */
@@ -137,16 +135,6 @@ enum { LTM_BEGIN = 0, LTM_END = 1, LTM_OPEN = 2 };
 /* Kinds of LTX_CPU: so long the VM's thread waited; it was ready to run, but another one ran in its
 ** place; or neither that nor whether it ran is known. */
 enum { LTC_OFF = 0, LTC_PREEMPTED = 1, LTC_UNKNOWN = 2 };
-
-/* Kinds of LTX_WATCH: a watched place was reached, and the values there; a place was found in the
-** program; its line has no code, and the nearest lines; there are more places than the VM can watch;
-** the requested number of hits was reached. With MORE the text goes on in the next record of the
-** stream that has this kind. */
-enum { LTW_HIT = 0, LTW_FOUND = 1, LTW_NOLINE = 2, LTW_FULL = 3, LTW_DONE = 4 };
-#define LTW_KIND		7u
-#define LTW_MORE		8u
-#define LT_WATCH_WORDS		14u
-#define LT_WATCH_MAX		4000u	/* Bytes of a whole text. */
 
 /* Kinds of LTX_LABEL. An empty value: the coroutine no longer has a label of this key. With CLEAR
 ** there is only the first word: it has none at all; all that it has follow. */
@@ -387,14 +375,6 @@ enum {
 				** probes of this process. Its children say hello again. */
 };
 
-/* Longest request to watch places, in bytes, and what it may hold (lt_control.watch). */
-#define LT_WATCH_REQUEST_MAX	1023u
-#define LT_WATCH_PLACES_MAX	16u
-#define LT_WATCH_ITEMS_MAX	16u
-#define LT_WATCH_TESTS_MAX	64u	/* Steps of a condition. */
-#define LT_WATCH_STACK_MAX	16u	/* Values that it needs at a time. */
-#define LT_WATCH_DEPTH_MAX	8u
-
 /* Longest list of globs, in bytes; the VM ignores a longer one. */
 #define LT_GLOBS_MAX		1023u
 
@@ -406,7 +386,6 @@ enum {
 #define LT_ENV_CFUNCS		"LUATRACE_CFUNCS"	/* none, user, default, all */
 #define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
 #define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
-#define LT_ENV_WATCH		"LUATRACE_WATCH"	/* lt_control.watch */
 
 /* What a user sets to observe a program without changing it (lj_ltenv.c). */
 #define LT_ENV_USER		"LUATRACE"
@@ -428,23 +407,7 @@ enum {
 ** finds its recorder gone sets `ring` back to 0.
 */
 #define LUAJIT_USDT_MAGIC	0x3154445355544a4cull	/* "LJTUSDT1" */
-#define LT_CONTROL_VERSION	4u
-
-/*
-** Places to watch (lt_control.watch) are lines of text, each a letter and its argument:
-**
-**   F GLOB         functions of this name, at their entry
-**   L LINE GLOB    a line of chunks of this name; a function's entry, if it is defined there
-**   P WHAT         print: args, locals, upvalues or traceback
-**   V NAME         print: a local variable, an upvalue or a global, .FIELD after it
-**   D DEPTH        of tables that are printed, 0: no contents
-**   N COUNT        stop after so many hits in the process
-**
-** and the steps of a condition in postfix order: values are put on a stack, operators take theirs
-** from it:
-**
-**   v NAME   n NUMBER   s STRING   k nil, true or false   o =, ~, <, >, [ (<=), ] (>=), &, | or !
-*/
+#define LT_CONTROL_VERSION	3u
 
 struct lt_control {
   /* A tracer may change these at any time. One word: see lj_ltctl_word. */
@@ -472,7 +435,6 @@ struct lt_control {
 				** or one that the VM cannot read: lt_note.clock. */
   char include[1024];		/* Globs on chunk names, '\n' between them, or "". */
   char exclude[1024];
-  char watch[1024];		/* Places to watch, or "". */
   uint64_t owner;		/* Random number of the recorder that attached. */
   uint64_t alive;		/* The owner's clock, renewed. */
   uint32_t tick_khz;		/* The owner's estimate of the clock rate, 0: unknown. */
@@ -567,7 +529,7 @@ struct lt_note {
 LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
 LT_CHECK_SIZE(lt_hello, 16);
-LT_CHECK_SIZE(lt_control, 3280);
+LT_CHECK_SIZE(lt_control, 2256);
 LT_CHECK_SIZE(lt_note, 376);
 
 #endif

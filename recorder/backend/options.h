@@ -35,7 +35,7 @@ struct Options {
   bool stack = false;              // prints stacks, records nothing
   bool json = false;               // with stack
   std::vector<std::string> watch;  // places to watch, as given
-  std::string watch_request;       // the same for Lua VMs, with what to print (lt_control.watch)
+  std::string watch_request;       // the same for Lua VMs, with what to print (luatrace_watch.h)
   bool no_file = false;            // only what is watched is printed, no trace is written
   bool verbose = false;
   bool quiet = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "luatrace_watch.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
 #include "recorder/os/process.h"

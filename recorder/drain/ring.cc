@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "recorder/drain/watch_log.h"
 #include "recorder/os/memfd.h"
 #include "recorder/os/text.h"
 #include "trace/descriptor.h"
@@ -105,19 +106,23 @@ std::span<uint64_t> RingMemory::block(uint64_t n) const {
 // -- Draining --
 
 RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output,
-                     uint32_t stream, uint32_t max_depth, std::unique_ptr<CpuTime> cpu,
-                     std::unique_ptr<WatchReader> watch)
+                     uint32_t stream, uint32_t max_depth, std::unique_ptr<CpuTime> cpu)
     : ring_(std::move(ring)),
       output_(std::move(output)),
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       cpu_(std::move(cpu)),
-      watch_(std::move(watch)),
       empty_at_(ring_->info().start_tick) {
   output_->users()++;
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
   scratch_.reserve(ring_->block_words());
   taken_ns_ = written_ns_ = monotonic_ns();
+}
+
+RingDrain::~RingDrain() = default;
+
+void RingDrain::set_watch(std::unique_ptr<WatchReader> watch) {
+  watch_ = std::move(watch);
 }
 
 uint64_t RingDrain::patience_ns() const {

@@ -23,11 +23,12 @@
 #include "luatrace_format.h"
 #include "recorder/drain/cpu_time.h"
 #include "recorder/drain/output.h"
-#include "recorder/drain/watch_log.h"
 #include "trace/depth_filter.h"
 #include "trace/trace_writer.h"
 
 namespace luatrace::record {
+
+class WatchReader;
 
 class RingMemory {
  public:
@@ -89,11 +90,12 @@ std::string check_ring(const lt_ring& r, uint64_t file_size);
 
 class RingDrain {
  public:
-  // stream: its number in output. max_depth 0: no limit. cpu: null: without CPU time. watch: null:
-  // nothing is watched.
+  // stream: its number in output. max_depth 0: no limit. cpu: null: without CPU time.
   RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> output, uint32_t stream,
-            uint32_t max_depth, std::unique_ptr<CpuTime> cpu = nullptr,
-            std::unique_ptr<WatchReader> watch = nullptr);
+            uint32_t max_depth, std::unique_ptr<CpuTime> cpu = nullptr);
+  ~RingDrain();
+  // It gets all words that are taken from now on.
+  void set_watch(std::unique_ptr<WatchReader> watch);
 
   // One pass: takes full blocks and, if none have come for a while, the words so far of the block
   // that is being filled; shows the target that the recorder is alive. Stops at the monotonic time

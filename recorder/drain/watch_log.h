@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "luatrace_format.h"
+#include "luatrace_watch.h"
 #include "recorder/os/clock.h"
 
 namespace luatrace::record {

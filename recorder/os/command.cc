@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "luatrace_format.h"
+#include "luatrace_watch.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 #include "trace/descriptor.h"

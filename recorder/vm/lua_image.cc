@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/escape.h"
+#include "luatrace_watch.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/elf_file.h"
 #include "recorder/os/maps.h"
@@ -127,6 +128,14 @@ std::string check_note(const lt_note& n, const std::string& path) {
   return good ? "" : "the note of " + printable(path) + " is invalid";
 }
 
+// Is there memory for a request to watch places, where the note says?
+bool can_watch(const Look& look, const LuaImage& image) {
+  const int32_t distance = image.note.reserved;
+  return distance > 0 && distance < static_cast<int32_t>(kMaxStep) &&
+         is_writable(look, image.control + static_cast<uint64_t>(distance),
+                     LT_WATCH_REQUEST_MAX + 1);
+}
+
 void look_at(Look& look, const Mapping& m) {
   const auto head = read_elf_head([&](uint64_t at, void* to, size_t size) {
     if (at > m.end - m.start || size > m.end - m.start - at) return false;
@@ -153,6 +162,7 @@ void look_at(Look& look, const Mapping& m) {
   if (!answers(look, image.control, sizeof(lt_control)))
     return look.search.unusable.push_back("the file system of the control structure of " +
                                           printable(m.path) + " does not answer");
+  if (!can_watch(look, image)) image.note.reserved = 0;
   look.search.ours.push_back(std::move(image));
 }
 

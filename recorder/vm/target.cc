@@ -14,6 +14,7 @@
 #include <span>
 
 #include "base/escape.h"
+#include "luatrace_watch.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
 #include "recorder/os/run_apart.h"
@@ -107,6 +108,8 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
             "cannot be recorded: the control structure of " + printable(image_.path) +
                 " does not match its note",
             true};
+  if (!settings.watch.empty() && image_.note.reserved == 0)
+    return {Refusal::kOther, "has an older LuaJIT with tracepoints, which cannot watch places"};
   if (c.block != 0)
     return {Refusal::kBusy,
             "is being recorded in blocks through BPF; record it the same way (--via bpf), or end "
@@ -115,6 +118,14 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
   std::string owner = "another luatrace-record";
   if (c.owner != 0) owner += " (process " + std::to_string(c.owner_pid) + " there)";
   return {Refusal::kBusy, "is being recorded by " + owner + "; only one can record a process"};
+}
+
+// The places to watch, or that there are none. Returns 0, or an errno.
+int Target::write_watch(const std::string& request) {
+  if (image_.note.reserved == 0) return 0;
+  const std::string text = request.substr(0, LT_WATCH_REQUEST_MAX);
+  const uint64_t to = image_.control + static_cast<uint64_t>(image_.note.reserved);
+  return memory_.write(to, text.c_str(), text.size() + 1);
 }
 
 // Everything from `cfuncs` to `tick_khz`, except what the VM owns.
@@ -128,7 +139,6 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
   c.children = s.children ? 1 : 0;
   std::memcpy(c.include, s.include.c_str(), s.include.size());
   std::memcpy(c.exclude, s.exclude.c_str(), s.exclude.size());
-  std::memcpy(c.watch, s.watch.c_str(), std::min(s.watch.size(), sizeof c.watch - 1));
   c.owner = s.owner;
   c.alive = read_tick(image_.note.clock);
   c.tick_khz = s.tick_khz;
@@ -175,6 +185,7 @@ Attached Target::claim(const Settings& settings,
   if (const int e = memory_.write(image_.control + offsetof(lt_control, owner), owner_))
     return failed(e);
   if (const int e = write_settings(settings, generation)) return failed(e);
+  if (const int e = write_watch(settings.watch)) return failed(e);
   if (const int e = memory_.write(ring, on)) return failed(e);
   return {};
 }
@@ -204,7 +215,7 @@ void Target::restore_settings() {
                 sizeof before_.include);
   memory_.write(image_.control + offsetof(lt_control, exclude), before_.exclude,
                 sizeof before_.exclude);
-  memory_.write(image_.control + offsetof(lt_control, watch), char{0});
+  write_watch("");
 }
 
 // The owner last: until then release() can be repeated.

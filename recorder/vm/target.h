@@ -21,7 +21,7 @@ namespace luatrace::record::vm {
 
 struct Settings {
   std::string include, exclude;
-  std::string watch;  // lt_control.watch, up to LT_WATCH_REQUEST_MAX bytes
+  std::string watch;  // places to watch, see luatrace_watch.h
   uint32_t cfuncs = LTC_DEFAULT;
   uint64_t ring_size = 8u << 20;
   bool block = false;
@@ -102,6 +102,7 @@ class Target {
   bool is_drained(const lt_control& c) const;
   bool may_release() const;
   bool read_state(const PageMap& pages, uint64_t address, State& s) const;
+  int write_watch(const std::string& request);
   int write_settings(const Settings& settings, uint32_t generation);
   void restore_settings();
 

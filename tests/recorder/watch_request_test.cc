@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "luatrace_format.h"
+#include "luatrace_watch.h"
 #include "recorder/drain/watch_log.h"
 
 namespace luatrace::record {
