@@ -33,7 +33,7 @@ enum { kStack = 1, kAttributes, kValues = 4 };
 class OtlpWriter {
  public:
   explicit OtlpWriter(const Report& report)
-      : report_(report), values_(report), labels_(report, true) {}
+      : report_(report), values_(report, true), labels_(report, true) {}
   void write(std::ostream& out, const std::vector<FrameName>& names,
              const SampleLabels::List& resource);
 

@@ -86,7 +86,7 @@ void PprofWriter::function(uint64_t id, const FrameName& name) {
 
 void PprofWriter::samples() {
   const CallTree& tree = report_.tree;
-  const NodeValues values(report_);
+  const NodeValues values(report_, all_);
   std::vector<uint64_t> stack, numbers;
   ProtoMessage sample, fields;
   for (NodeId i{1}; i < tree.size(); ++i) {
@@ -128,8 +128,8 @@ void write(std::ostream& out, const Report& report, const ExportOptions& options
 
 }  // namespace
 
-NodeValues::NodeValues(const Report& report)
-    : report_(report), inclusive_(inclusive_ns(report.tree)) {}
+NodeValues::NodeValues(const Report& report, bool all)
+    : report_(report), inclusive_(all ? inclusive_ns(report.tree) : std::vector<uint64_t>()) {}
 
 uint64_t NodeValues::of(NodeId node, SampleValue::Kind kind) const {
   switch (kind) {

@@ -24,7 +24,8 @@ std::span<const SampleValue> sample_values(bool all);
 // The values of the nodes of a report's call tree: numbers of calls, or ns.
 class NodeValues {
  public:
-  explicit NodeValues(const Report& report);
+  // all: as in sample_values().
+  NodeValues(const Report& report, bool all);
   uint64_t of(NodeId node, SampleValue::Kind kind) const;
 
  private:
