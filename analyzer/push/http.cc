@@ -37,7 +37,8 @@ struct HttpClient::Library {
     if (void* function = dlsym(file, name)) return reinterpret_cast<F*>(function);
     throw std::runtime_error(std::string("libcurl has no function ") + name);
   }
-#define LUATRACE_CURL(name) decltype(&::name) name = find(static_cast<decltype(&::name)>(nullptr), #name)
+#define LUATRACE_CURL(name) \
+  decltype(&::name) name = find(static_cast<decltype(&::name)>(nullptr), #name)
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
   LUATRACE_CURL(curl_global_init);
@@ -52,8 +53,7 @@ struct HttpClient::Library {
   CURL* easy = nullptr;  // Keeps its connection for the next request.
 };
 
-HttpClient::HttpClient(std::string ca_file)
-    : ca_file_(std::move(ca_file)), library_(new Library) {
+HttpClient::HttpClient(std::string ca_file) : ca_file_(std::move(ca_file)), library_(new Library) {
   library_->curl_global_init(CURL_GLOBAL_DEFAULT);
   library_->easy = library_->curl_easy_init();
 }

@@ -13,12 +13,12 @@
 namespace luatrace::analyze {
 
 struct HttpAnswer {
-  long status = 0;          // 0: there was no answer.
+  long status = 0;           // 0: there was no answer.
   uint64_t retry_after = 0;  // In s, as the server asks; 0: it does not.
-  std::string type, body;   // Content-Type; the beginning of the body.
-  std::string error;        // Why there was no answer.
+  std::string type, body;    // Content-Type; the beginning of the body.
+  std::string error;         // Why there was no answer.
   bool trust_error = false;  // The server's certificate is not trusted, or not its own.
-  bool sent = false;        // The whole request was sent, so the server may have taken it.
+  bool sent = false;         // The whole request was sent, so the server may have taken it.
 };
 
 class HttpClient {

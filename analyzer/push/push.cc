@@ -150,9 +150,10 @@ Outcome send_waiting(PushSender& sender, Spool& spool, const std::string& name, 
   const bool refused = outcome == Outcome::kRefused;
   spool.set_aside(name, refused);
   warn("--push: " + printable(spool.directory() + '/' + name) +
-       (refused ? ".refused: the server refused it; it is not sent again"
-                : ".unanswered: sent, but no answer came; it is not sent again, unless you rename it "
-                  "to .push"));
+       (refused
+            ? ".refused: the server refused it; it is not sent again"
+            : ".unanswered: sent, but no answer came; it is not sent again, unless you rename it "
+              "to .push"));
   return outcome;
 }
 
@@ -204,7 +205,8 @@ PushResult push_report(const Report& report, const PushOptions& options, const W
       make_push_request(options.form, report, push_labels(report, options.labels));
   if (!options.spool.empty()) return push_spooled(request, options, warn);
   PushSender sender(options, warn);
-  const Outcome outcome = sender.send(request, [] {}, [] {});
+  const Outcome outcome = sender.send(
+      request, [] {}, [] {});
   if (outcome == Outcome::kUnanswered)
     warn("--push: sent, but no answer came: whether the server has it is not known");
   return outcome == Outcome::kTaken ? PushResult::kSent : PushResult::kFailed;

@@ -104,9 +104,8 @@ void fill_ingest(PushRequest& r, const Report& report, const std::vector<PushLab
   const std::string boundary = "luatrace-" + r.id;
   std::string config;
   for (const SampleValue& v : sample_values(true))
-    config += (config.empty() ? "{\"" : ",\"") + std::string(v.type) + "\":{\"units\":\"" +
-              v.unit + "\",\"aggregation\":\"sum\",\"display-name\":\"" + v.type +
-              "\",\"sampled\":false}";
+    config += (config.empty() ? "{\"" : ",\"") + std::string(v.type) + "\":{\"units\":\"" + v.unit +
+              "\",\"aggregation\":\"sum\",\"display-name\":\"" + v.type + "\",\"sampled\":false}";
   r.type = "multipart/form-data; boundary=" + boundary;
   const auto part = [&](const char* name, const char* type, const std::string& bytes) {
     r.body += "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + name +
@@ -206,8 +205,8 @@ std::string check_otlp_answer(const std::string& body) {
     if (key == (2 << 3 | 2)) why = text;
   }
   if (!rejected) return "";
-  return "the server rejected " + std::to_string(rejected) + " of 4 profiles: " +
-         printable(cut_bytes(why, 300));
+  return "the server rejected " + std::to_string(rejected) +
+         " of 4 profiles: " + printable(cut_bytes(why, 300));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 //   .refused     the server has refused it for good
 //
 // Invariants: an entry is complete before it has its name, and on the disk; one process at a time
-// sends (it holds the lock); what another process was sending when it died is unanswered, so nothing
-// is sent twice; all entries together have up to the limit; no secret is in an entry.
+// sends (it holds the lock); what another process was sending when it died is unanswered, so
+// nothing is sent twice; all entries together have up to the limit; no secret is in an entry.
 #pragma once
 
 #include <cstdint>

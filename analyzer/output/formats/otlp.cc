@@ -67,10 +67,9 @@ uint64_t OtlpWriter::string(const std::string& text) {
 uint64_t OtlpWriter::attribute(const std::string& key, const std::string& value) {
   auto [it, fresh] = attributes_.emplace(std::pair(key, value), attributes_.size() + 1);
   if (fresh)
-    attribute_table_.message(dictionary::kAttributes,
-                             ProtoMessage()
-                                 .integer(1, string(key))
-                                 .message(2, ProtoMessage().text(1, value)));
+    attribute_table_.message(
+        dictionary::kAttributes,
+        ProtoMessage().integer(1, string(key)).message(2, ProtoMessage().text(1, value)));
   return it->second;
 }
 
@@ -135,8 +134,7 @@ void OtlpWriter::write(std::ostream& out, const std::vector<FrameName>& names,
   stacks();
   ProtoMessage attributes, profiles;
   for (const auto& [key, value] : resource)
-    attributes.message(
-        1, ProtoMessage().text(1, key).message(2, ProtoMessage().text(1, value)));
+    attributes.message(1, ProtoMessage().text(1, key).message(2, ProtoMessage().text(1, value)));
   profiles.message(1, ProtoMessage().text(1, "luatrace"));
   for (const SampleValue& value : sample_values(true)) profiles.message(2, profile_of(value));
   out << ProtoMessage()
