@@ -26,8 +26,8 @@ WALK_FN int walk_unknown(struct walk* w, uint64_t base) {
 }
 
 /* L has left the C frame at `at`, its last one (0: not known): its resumer runs, or the host, and
-*then
-** this returns 0. */
+ *then
+ ** this returns 0. */
 WALK_FN int walk_left(struct walk* w, uint64_t at) {
   w->frame = at != 0 ? at | (uint64_t)w->abi->cf_resume : 0;
   if (walk_resumer(w)) return 1;
@@ -188,8 +188,8 @@ WALK_FN int walk_saved(struct walk* w) {
 }
 
 /* lua_yield() forgets the C frame, but has not returned to it: looks for it on the C stack. The
-*address;
-** 0: it is not there. */
+ *address;
+ ** 0: it is not there. */
 WALK_FN uint64_t walk_yield(struct walk* w) {
   if (walk_u8(w, w->L + WALK_OFFSET(w->abi->L_status)) != 1) return 0;
   for (uint64_t i = 0; i < WALK_DEPTH; i++) {

@@ -21,9 +21,9 @@ WALK_FN int walk_in_code(struct walk* w, uint64_t trace, uint64_t address) {
 }
 
 /* The head of a trace stores the trace's number where w->vmstate was read: at the first
-*instructions
-** it is still another one's. Returns the number that the instruction at `ip`, or the one after an
-** adjustment of the stack pointer, stores; 0: none. */
+ *instructions
+ ** it is still another one's. Returns the number that the instruction at `ip`, or the one after an
+ ** adjustment of the stack pointer, stores; 0: none. */
 WALK_FN uint64_t walk_head(struct walk* w, uint64_t ip) {
   uint8_t b[24] = {0};
   const int32_t distance = w->abi->g_vmstate - w->abi->g_dispatch;
@@ -78,8 +78,8 @@ WALK_FN int walk_base_moves(struct walk* w, uint64_t trace, uint32_t index) {
 }
 
 /* Adds the calls that the trace has inlined at that snapshot, and leaves the frame at w->jit_base
-*for
-** walk_coroutine(). Returns 0 if they are not known. */
+ *for
+ ** walk_coroutine(). Returns 0 if they are not known. */
 WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int may_move) {
   const uint64_t snap =
       walk_word(w, trace + WALK_OFFSET(w->abi->T_snap)) + index * WALK_OFFSET(w->abi->snap_size);
