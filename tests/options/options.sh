@@ -4,8 +4,8 @@
 # LuaJIT compiled with options of its own that others use: each conformance program gives the same
 # events, by the same recorder. (tests/attach/counts.sh attaches to one that runs.)
 #
-#   options.sh build SOURCE TO VARIANT OPTIONS           one LuaJIT, into TO
-#   options.sh conformance LUAJITS CONFORMANCE_TEST MODULE MODE [WITHOUT]
+#   options.sh build SOURCE TO VARIANT OPTIONS MODULE    one LuaJIT, into TO; the C module beside it
+#   options.sh conformance LUAJITS CONFORMANCE_TEST MODE [WITHOUT]
 #                                        LUAJITS: the folder of TO; WITHOUT: a program left out
 #   options.sh stack TO RECORDER
 source "$(dirname "$0")/../lib.sh"
@@ -14,13 +14,13 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 build() {
   mkdir -p "$2"
   "$root/luajit-usdt/scripts/build-tree" --from "$1" --to "$2" --variant "$3" --jobs 2 --xcflags "$4"
+  cp "$5" "$(dirname "$2")/"
 }
 
 conformance() {
-  local luajits=$1 test=$2 module=$3 mode=$4 without=${5-} programs=("$root"/tests/conformance/programs/*.expect)
+  local luajits=$1 test=$2 mode=$3 without=${4-} programs=("$root"/tests/conformance/programs/*.expect)
   local count=${#programs[@]} filter="*_in_$mode"
   [ -z "$without" ] || { count=$((count - 1)) filter+=":-*/${without}_in_$mode"; }
-  cp -u "$module" "$luajits/"
   LUATRACE_TEST_LUAJITS=$luajits "$test" --gtest_brief=1 --gtest_filter="$filter" >"$scratch/log" 2>&1 ||
     { cat "$scratch/log" >&2; fail "conformance programs in mode $mode"; }
   ! grep -q 'was not built' "$scratch/log" || fail "$(grep -m1 -o '[^ ]* was not built' "$scratch/log")"
