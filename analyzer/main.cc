@@ -63,6 +63,7 @@ static int run(int argc, char** argv) {
     // one file on each side.
     const Report* other = before ? &*before : nullptr;
     if (!report.files.empty() && comparable) write_outputs(session, report, other);
+    if (!report.files.empty()) push_profile(session, report);
     if (!session.unreadable) test_conditions(session, report, other);
   }
 
@@ -70,7 +71,8 @@ static int run(int argc, char** argv) {
   if (session.unreadable) return kUnreadable;
   if (session.options.strict && session.trust.anomalies()) return kDamaged;
   if (session.condition) return kConditionTrue;
-  return session.missing ? kUsage : kGood;
+  if (session.missing) return kUsage;
+  return session.not_pushed ? kNotPushed : kGood;
 }
 
 int main(int argc, char** argv) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <set>
+#include <stdexcept>
 
 #include "analyzer/options/conflicts.h"
 #include "analyzer/output/calls.h"
@@ -20,6 +21,7 @@
 #include "analyzer/output/jit_view.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
+#include "analyzer/push/push.h"
 #include "analyzer/report/conditions.h"
 #include "analyzer/report/saved_profile.h"
 #include "analyzer/report/stack_limit.h"
@@ -323,6 +325,17 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   if (!is_output_taken(o) && (!o.quiet || o.views.any() || (before && !other)))
     print_text(report, views, o.views);
   if (o.flame) write_page(session, shown, before_suspended ? &*before_suspended : before);
+}
+
+void push_profile(Session& session, const Report& report) {
+  const Options& o = session.options;
+  if (o.push.url.empty()) return;
+  try {
+    session.not_pushed |= push_report(report, o.push, warn) != PushResult::kSent;
+  } catch (const std::runtime_error& e) {
+    warn(printable(e.what()));
+    session.unreadable = true;
+  }
 }
 
 // "is 9.54 %", or with several "self(work) is 9.54 %, lost is 3".

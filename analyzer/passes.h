@@ -23,6 +23,7 @@ struct Session {
   Trust trust;              // Over all files, whatever the mode.
   bool unreadable = false;  // At least one file could not be read or written.
   bool condition = false;   // One of the --fail-if conditions is true.
+  bool not_pushed = false;  // The server of --push has not taken the profile.
   bool missing = false;     // A --fail-if condition names a function that does not occur.
   bool has_events = false;  // At least one file has events, that is, is no saved profile.
   FlameInput page;          // Its chart, or why it has none; filled while the files are read.
@@ -54,6 +55,8 @@ Report read_files(Session& session, const std::vector<std::string>& files,
                   bool writes_calls = false);
 // Writes the requested outputs. `before`: the report of the files that --diff names, or null.
 void write_outputs(Session& session, const Report& report, const Report* before);
+// --push: sends the report to the server, and sets Session::not_pushed if that has not taken it.
+void push_profile(Session& session, const Report& report);
 // Tests the --fail-if conditions and sets Session::condition and Session::missing.
 void test_conditions(Session& session, const Report& report, const Report* before);
 

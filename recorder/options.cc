@@ -8,6 +8,7 @@
 
 #include "cli/command_line.h"
 #include "cli/duration.h"
+#include "cli/size.h"
 #include "luatrace_watch.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"

@@ -34,6 +34,13 @@ constexpr Needs kNeeds[] = {
     {"suspended", "tree flame page folded", "--tree, --flame, --page, --folded or --format",
      kSuspending},
     {"chart-limit", "page", "--page"},
+    {"label", "push", "--push URL"},
+    {"push-as", "push", "--push URL"},
+    {"push-headers", "push", "--push URL"},
+    {"push-ca", "push", "--push URL"},
+    {"push-spool", "push", "--push URL"},
+    {"push-spool-limit", "push-spool", "--push-spool DIR"},
+    {"push-wait", "push", "--push URL"},
     {"graph-limit", "flame page", "--flame or --page"},
 };
 
@@ -54,7 +61,7 @@ constexpr Refuses kRefuses[] = {
     {"diff",
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
      "callers callees hist slow waits requests request slow-requests request-by turns threads "
-     "timeline symbols info compensate format dump convert"},
+     "timeline symbols info compensate format push dump convert"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
     {"request", "shows all of each request", kCallFilters},
@@ -290,6 +297,7 @@ std::vector<std::string> raw_outputs(const Options& o) {
                                               {"--folded", o.folded.has_value()},
                                               {page_option(o), o.flame.has_value()},
                                               {"--format", !o.exports.format.empty()},
+                                              {"--push", !o.push.url.empty()},
                                               {"--fail-if", compares_times(o)}};
   std::vector<std::string> names;
   for (const auto& [name, is_shown] : all)

@@ -10,6 +10,7 @@ constexpr const char* kFilters = "Filters";
 constexpr const char* kGroups = "Grouping";
 constexpr const char* kCompare = "Comparing and keeping";
 constexpr const char* kOutputs = "Outputs";
+constexpr const char* kPush = "Pushing";
 constexpr const char* kOther = "Other";
 
 // clang-format off
@@ -164,6 +165,27 @@ constexpr OptionSpec kOwnOptions[] = {
     {kOutputs, "dump", 0, "FORM", true, false, "print the events as text; =calls: without times, indented by depth", nullptr, "text calls"},
     {kOutputs, "convert", 0, "OUT", false, false, "write a text trace as a binary trace", "OUT is the binary trace. Also converts the output of lua-calls.bt and lua-calls.stp.", nullptr, Complete::kFile},
 
+    {kPush, "push", 0, "URL", false, false, "send the profile to a profiling server: Pyroscope, Parca or OTLP",
+     "The path of the URL says what the server takes: /ingest or /push.v1.PusherService/Push (Pyroscope), /profiles/writeraw "
+     "(Parca), /v1development/profiles (OTLP, with --push-as). Calls, self, inclusive and suspended time are sent together; "
+     "groups of --group-by become labels. Certificates are verified, redirects are not followed."},
+    {kPush, "push-as", 0, "FORM", false, false, "what the server takes: pyroscope, pyroscope-connect, parca or otlp-1.11",
+     "For a URL without a path, which gets that of the form; and for OTLP, whose profiles differ from release to release.",
+     "pyroscope pyroscope-connect parca otlp-1.11"},
+    {kPush, "label", 0, "KEY=VALUE", false, true, "a label of the pushed profile: host=gw7, version=1.4",
+     "service_name, process and thread are set from the trace if all of it has the same; a label of that name replaces them. "
+     "A trace has neither the name of the host nor the version of the program."},
+    {kPush, "push-headers", 0, "FILE", false, false, "file with secret headers, 'Name: value' in each line", nullptr, nullptr,
+     Complete::kFile},
+    {kPush, "push-ca", 0, "FILE", false, false, "file with the certificate authorities to trust (PEM), instead of the system's",
+     nullptr, nullptr, Complete::kFile},
+    {kPush, "push-spool", 0, "DIR", false, false, "directory in which profiles wait while the server is away",
+     "The next --push with this directory sends them first, the oldest first. What was sent without an answer is set aside, so "
+     "that nothing is sent twice.", nullptr, Complete::kDirectory},
+    {kPush, "push-spool-limit", 0, "SIZE", false, false, "limit of the spool (default 256M)", nullptr},
+    {kPush, "push-wait", 0, "TIME", false, false, "try for up to TIME (default 30s)",
+     "With growing pauses, or those that the server asks for (Retry-After). 0: one attempt."},
+
     {kOther, "sysroot", 0, "DIR", false, false, "directory below which the program's files are searched", nullptr, nullptr,
      Complete::kDirectory},
     {kOther, "debug-dir", 0, "DIR", false, true, "directory with debug files, searched before /usr/lib/debug of the sysroot",
@@ -205,6 +227,7 @@ constexpr Meaning kExamples[] = {
     {"trace.bin --format pprof -o trace.pb.gz", "a profile for another program"}};
 constexpr Meaning kEnvironment[] = {
     {"COLUMNS", "width of the terminal, if exported; see --width"},
+    {"LUATRACE_PUSH_HEADERS", "secret headers for --push, as in the file of --push-headers"},
     {"NO_COLOR", "if not empty: no colour; see --color"},
     {"TERM", "dumb: no colour"},
     {"TMPDIR", "where a trace from a pipe is kept if it must be read twice; default /tmp"}};
@@ -217,7 +240,8 @@ constexpr Meaning kStatuses[] = {
     {"1", "wrong usage, or a function of a view or condition does not occur"},
     {"2", "a file cannot be read or written"},
     {"3", "damage or loss, with --strict"},
-    {"4", "a condition of --fail-if is true"}};
+    {"4", "a condition of --fail-if is true"},
+    {"5", "the server of --push has not taken the profile, or has not said so; see --push-spool"}};
 
 constexpr Program kProgram = {"luatrace-analyze",
                               "what a traced LuaJIT program spent its time on",

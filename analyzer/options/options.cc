@@ -5,12 +5,16 @@
 #include <charconv>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "analyzer/options/conflicts.h"
+#include "analyzer/push/credentials.h"
 #include "analyzer/report/conditions.h"
 #include "cli/command_line.h"
+#include "cli/size.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -288,6 +292,27 @@ void check_paths(const Options& o) {
   for (const std::string& dir : o.debug_dirs) check("--debug-dir", dir);
 }
 
+PushOptions read_push(const Given& given) {
+  PushOptions p;
+  const auto url = given.last("push");
+  if (!url) return p;
+  set_push_target(p, *url, given.last("push-as").value_or(""));
+  for (const std::string& label : given.list("label")) p.labels.push_back(parse_push_label(label));
+  p.headers_file = given.last("push-headers").value_or("");
+  push_headers(p.headers_file);  // Whatever is wrong with them is said before the trace is read.
+  p.ca_file = given.last("push-ca").value_or("");
+  if (!p.ca_file.empty() && access(p.ca_file.c_str(), R_OK) != 0)
+    throw UsageError("--push-ca: '" + p.ca_file + "': cannot read: " + std::strerror(errno));
+  p.spool = given.last("push-spool").value_or("");
+  if (auto limit = given.last("push-spool-limit")) {
+    const auto bytes = parse_size(*limit);
+    if (!bytes) throw UsageError("--push-spool-limit: '" + *limit + "' is not a size, such as 64M");
+    p.spool_bytes = *bytes;
+  }
+  if (auto wait = given.last("push-wait")) p.wait_ns = parse_time(*wait, "--push-wait");
+  return p;
+}
+
 // The file of an output was written after a blank, and would be read as a trace.
 void check_operands(const Given& given) {
   if (given.operands().empty()) throw UsageError("no trace given");
@@ -318,6 +343,7 @@ Options read(const Given& given) {
   o.unit_ns = read_unit(given);
   o.exports = read_exports(given);
   read_output(given, o);
+  o.push = read_push(given);
   o.sysroot = given.last("sysroot").value_or("");
   o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");

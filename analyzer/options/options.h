@@ -9,11 +9,19 @@
 
 #include "analyzer/output/formats/formats.h"
 #include "analyzer/output/views.h"
+#include "analyzer/push/target.h"
 
 namespace luatrace::analyze {
 
 // Exit statuses of luatrace-analyze, a stable interface.
-enum ExitStatus { kGood = 0, kUsage = 1, kUnreadable = 2, kDamaged = 3, kConditionTrue = 4 };
+enum ExitStatus {
+  kGood = 0,
+  kUsage = 1,
+  kUnreadable = 2,
+  kDamaged = 3,
+  kConditionTrue = 4,
+  kNotPushed = 5
+};
 
 // Contents of the page of --flame and --page.
 struct PageOptions {
@@ -38,6 +46,7 @@ struct Options : ReadOptions {
   std::vector<std::string> fail_if;
   bool allow_missing = false;  // Functions of fail_if need not occur.
   ExportOptions exports;
+  PushOptions push;
   ViewOptions views;
   uint64_t unit_ns = 1;  // Unit of the weights of --folded.
   bool strict = false;

@@ -4,15 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace luatrace::record {
-
-// "64K", "8M", "1G" or plain bytes. Empty if it is not such a number or is out of range.
-std::optional<uint64_t> parse_size(std::string_view text);
 
 // 1234567 -> "1,234,567".
 std::string grouped(uint64_t n);

@@ -13,6 +13,7 @@
 #include <future>
 #include <thread>
 
+#include "cli/size.h"
 #include "recorder/drain/drainer.h"
 #include "recorder/options.h"
 #include "recorder/os/clock.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// pprof's profile.proto: a sample per node of the call tree with two values, calls and self time,
-// and its stack, leaf first. A function is one location, at the line of its definition.
+// pprof's profile.proto: a sample per node of the call tree with its values and its stack, leaf
+// first. A function is one location, at the line of its definition.
+#include "analyzer/output/formats/pprof.h"
+
 #include <map>
 #include <ostream>
 
@@ -8,6 +10,7 @@
 #include "analyzer/output/formats/gzip.h"
 #include "analyzer/output/formats/names.h"
 #include "analyzer/output/formats/proto.h"
+#include "analyzer/output/formats/sample_labels.h"
 #include "analyzer/report/stack_limit.h"
 
 namespace luatrace::analyze {
@@ -26,7 +29,8 @@ enum {
 
 class PprofWriter {
  public:
-  PprofWriter(std::ostream& out, const Report& report) : gzip_(out), report_(report) {}
+  PprofWriter(std::ostream& out, const Report& report, bool all)
+      : gzip_(out), report_(report), all_(all), labels_(report, all) {}
   void write(const std::vector<FrameName>& names);
 
  private:
@@ -36,10 +40,11 @@ class PprofWriter {
   void header();
   void function(uint64_t id, const FrameName& name);
   void samples();
-  std::string label_key() const;
 
   GzipWriter gzip_;
   const Report& report_;
+  const bool all_;
+  const SampleLabels labels_;
   std::vector<std::string> strings_{""};
   std::map<std::string, uint64_t> numbers_{{"", 0}};
 };
@@ -56,8 +61,8 @@ ProtoMessage PprofWriter::type(const char* what, const char* unit) {
 
 void PprofWriter::header() {
   ProtoMessage fields;
-  fields.message(kSampleType, type("calls", "count"));
-  fields.message(kSampleType, type("time", "nanoseconds"));
+  for (const SampleValue& value : sample_values(all_))
+    fields.message(kSampleType, type(value.type, value.unit));
   fields.integer(kDefaultType, string("time"));
   fields.message(kPeriodType, type("time", "nanoseconds"));
   fields.integer(kPeriod, 1);
@@ -79,35 +84,27 @@ void PprofWriter::function(uint64_t id, const FrameName& name) {
   put(fields.message(kFunction, f).message(kLocation, location));
 }
 
-// The key of the label by whose values all files are grouped; "": they are not.
-std::string PprofWriter::label_key() const {
-  std::string key;
-  for (const ReportFile& f : report_.files) {
-    const std::string groups = f.signature ? f.signature->groups : "";
-    if (!groups.starts_with("label:") || (!key.empty() && groups != "label:" + key)) return "";
-    key = groups.substr(sizeof "label:" - 1);
-  }
-  return key;
-}
-
 void PprofWriter::samples() {
   const CallTree& tree = report_.tree;
-  const std::string key = label_key();
-  std::vector<uint64_t> stack;
+  const NodeValues values(report_, all_);
+  std::vector<uint64_t> stack, numbers;
   ProtoMessage sample, fields;
   for (NodeId i{1}; i < tree.size(); ++i) {
-    if (tree[i].self == 0 && tree[i].calls == 0) continue;
+    numbers.clear();
+    bool any = false;
+    for (const SampleValue& value : sample_values(all_)) {
+      numbers.push_back(values.of(i, value.kind));
+      any |= numbers.back() != 0 && value.kind != SampleValue::kInclusive;
+    }
+    if (!any) continue;
     stack.clear();
     for (NodeId at = i; at != kRootNode; at = tree[at].parent)
       stack.push_back(tree[at].function + 1);
-    const uint64_t values[] = {tree[i].calls, tree[i].self};
     sample.clear();
     fields.clear();
-    sample.integers(1, stack).integers(2, values);
-    const ReportFunction& root = report_.functions[stack.back() - 1];
-    if (!key.empty() && root.kind == FunctionKind::kGroup && root.name != kNoLabel &&
-        root.name != kOtherValues)
-      sample.message(3, ProtoMessage().integer(1, string(key)).integer(2, string(root.name)));
+    sample.integers(1, stack).integers(2, numbers);
+    for (const auto& [key, value] : labels_.of(report_.functions[stack.back() - 1]))
+      sample.message(3, ProtoMessage().integer(1, string(key)).integer(2, string(value)));
     put(fields.message(kSample, sample));
   }
 }
@@ -120,15 +117,47 @@ void PprofWriter::write(const std::vector<FrameName>& names) {
   gzip_.finish();
 }
 
-}  // namespace
-
-void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
+void write(std::ostream& out, const Report& report, const ExportOptions& options, bool all) {
   constexpr uint64_t kBytes = 8;  // More than a location takes, as finding it costs time, too.
   const auto limit = stack_limit(report, std::vector<uint64_t>(report.functions.size(), kBytes));
-  if (!limit) return PprofWriter(out, report).write(frame_names(report, options));
+  if (!limit) return PprofWriter(out, report, all).write(frame_names(report, options));
   Report cut = report;
   cut_stacks(cut, *limit);
-  PprofWriter(out, cut).write(frame_names(cut, options));
+  PprofWriter(out, cut, all).write(frame_names(cut, options));
+}
+
+}  // namespace
+
+NodeValues::NodeValues(const Report& report, bool all)
+    : report_(report), inclusive_(all ? inclusive_ns(report.tree) : std::vector<uint64_t>()) {}
+
+uint64_t NodeValues::of(NodeId node, SampleValue::Kind kind) const {
+  switch (kind) {
+    case SampleValue::kCalls:
+      return report_.tree[node].calls;
+    case SampleValue::kSelf:
+      return report_.tree[node].self;
+    case SampleValue::kInclusive:
+      return inclusive_[node];
+    default:
+      return report_.node_suspended_ns[node];
+  }
+}
+
+std::span<const SampleValue> sample_values(bool all) {
+  static constexpr SampleValue kValues[] = {{SampleValue::kCalls, "calls", "count"},
+                                            {SampleValue::kSelf, "time", "nanoseconds"},
+                                            {SampleValue::kInclusive, "inclusive", "nanoseconds"},
+                                            {SampleValue::kSuspended, "suspended", "nanoseconds"}};
+  return std::span(kValues).first(all ? 4 : 2);
+}
+
+void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {
+  write(out, report, options, false);
+}
+
+void write_whole_pprof(std::ostream& out, const Report& report) {
+  write(out, report, {}, true);
 }
 
 }  // namespace luatrace::analyze

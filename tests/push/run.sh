@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#   run.sh NODE TEST.mjs      with ANALYZE in the environment; $SCRATCH is a folder for the test
+source "$(dirname "$0")/../lib.sh"
+export SCRATCH=$scratch
+unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
+"$1" --test "$2"
