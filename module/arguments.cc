@@ -47,14 +47,14 @@ lua_Integer Arguments::integer(const char* name, lua_Integer otherwise) {
   return value;
 }
 
-// A number becomes a string of its own, which stays on the stack.
+// One word, option=VALUE, which stays on the stack: an option whose value is optional takes no
+// other.
 void Arguments::option(const char* name, const char* option) {
   push(name);
   if (lua_isnil(lua_, -1)) return lua_pop(lua_, 1);
   if (!lua_isstring(lua_, -1)) wrong(name, "a string or a number");
   luaL_checkstack(lua_, 2, "too many options");
-  add(option);
-  add(lua_tostring(lua_, -1));
+  add(lua_pushfstring(lua_, "%s=%s", option, lua_tostring(lua_, -1)));
 }
 
 // The array is on top of the stack.

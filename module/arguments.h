@@ -20,7 +20,7 @@ class Arguments {
   const char* string(const char* name);
   // A number, or `otherwise`.
   lua_Integer integer(const char* name, lua_Integer otherwise);
-  // option VALUE: a string or a number.
+  // option=VALUE: a string or a number.
   void option(const char* name, const char* option);
   // option VALUE for each string of an array, or for a single one.
   void options(const char* name, const char* option);

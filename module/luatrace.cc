@@ -47,6 +47,10 @@ int start(lua_State* lua) {
   a.option("ring_size", "--ring-size");
   a.option("max_size", "--max-size");
   a.option("compress", "--compress");
+  a.option("flight", "--flight");
+  a.options("slow", "--slow");
+  a.options("on_error", "--on-error");
+  a.options("only_slow", "--only-slow");
   a.flag("block", "--block");
   a.flag("cpu", "--cpu");
   a.end();
@@ -69,6 +73,13 @@ int pause(lua_State* lua) {
 
 int resume(lua_State* lua) {
   return result(lua, luaJIT_trace_resume(lua));
+}
+
+// snapshot([path])
+int snapshot(lua_State* lua) {
+  const char* const path = lua_isnoneornil(lua, 1) ? nullptr : luaL_checkstring(lua, 1);
+  if (luaJIT_trace_snapshot == nullptr) return result(lua, "this LuaJIT is too old for it");
+  return result(lua, luaJIT_trace_snapshot(lua, path));
 }
 
 int reset(lua_State* lua) {
@@ -271,6 +282,7 @@ constexpr luaL_Reg kFunctions[] = {{"start", start},
                                    {"pause", pause},
                                    {"resume", resume},
                                    {"reset", reset},
+                                   {"snapshot", snapshot},
                                    {"is_running", is_running},
                                    {"report", report},
                                    {"stats", stats},

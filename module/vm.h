@@ -10,6 +10,7 @@
 #pragma weak luaJIT_trace_pause
 #pragma weak luaJIT_trace_resume
 #pragma weak luaJIT_trace_reset
+#pragma weak luaJIT_trace_snapshot
 #pragma weak luaJIT_trace_status
 #pragma weak luaJIT_trace_messages
 #pragma weak luaJIT_trace_report

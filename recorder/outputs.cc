@@ -33,7 +33,8 @@ std::string date_text() {
   return text;
 }
 
-// Is it an empty file, a trace, or no regular file at all?
+}  // namespace
+
 bool is_replaceable(int fd) {
   struct stat st {};
   if (fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size == 0)) return true;
@@ -42,8 +43,6 @@ bool is_replaceable(int fd) {
   uint64_t magic = 0;
   return read(reader, &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC;
 }
-
-}  // namespace
 
 bool Outputs::open(pid_t pid) {
   if (options_.output == "-") {

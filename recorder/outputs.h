@@ -21,6 +21,9 @@
 
 namespace luatrace::record {
 
+// Is it an empty file, a trace, or no regular file at all?
+bool is_replaceable(int fd);
+
 class Outputs {
  public:
   // The options must outlive this object.

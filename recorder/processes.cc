@@ -94,10 +94,6 @@ Process& Processes::follow(pid_t pid, int peer) {
   return p;
 }
 
-bool Processes::any_counts() const {
-  return std::any_of(followed_.begin(), followed_.end(), [](const auto* p) { return p->counts(); });
-}
-
 void Processes::add_descriptors(std::vector<pollfd>& fds) const {
   for (const Process* p : followed_)
     if (p->pidfd >= 0) fds.push_back({p->pidfd, POLLIN, 0});
@@ -258,19 +254,17 @@ void Processes::adopt_children(const Process& parent) {
   }
 }
 
-// Its texts name the process, unless it is the only one, or the first one of a command.
-std::unique_ptr<WatchReader> Processes::watch_reader(pid_t pid, uint32_t clock) {
-  if (options_.watch.empty()) return nullptr;
-  if (watched_ == 0 && !options_.several()) watched_ = pid;
-  return std::make_unique<WatchReader>(watch_log_, pid, clock, pid != watched_);
-}
-
 bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why) {
   update_maps(p, monotonic_ns());
   const uint64_t age = monotonic_ns() - start_.mono_ns;
   if (age < kRateNs) usleep(static_cast<useconds_t>((kRateNs - age) / 1000));
   bool added = false, ended = false;
-  auto watch = watch_reader(p.pid, ring->info().clock);
+  // Watched texts name the process, unless it is the only one, or the first one of a command.
+  if (watched_ == 0 && !options_.several()) watched_ = p.pid;
+  auto watch =
+      options_.watch.empty()
+          ? nullptr
+          : std::make_unique<WatchReader>(watch_log_, p.pid, ring->info().clock, p.pid != watched_);
   drainer().call([&] {
     Output& output = *p.image.output;
     const bool accepted = output.accept_clock(ring->info().clock) && output.has_space(4096);

@@ -85,7 +85,6 @@ class Processes : public BackendHost {
   // a loop by index.
   const std::vector<Process*>& followed() const { return followed_; }
   const std::map<pid_t, Process>& all() const { return all_; }
-  bool any_counts() const;
 
   // Descriptors that become readable when a process ends.
   void add_descriptors(std::vector<pollfd>& fds) const;
@@ -124,7 +123,6 @@ class Processes : public BackendHost {
   uint32_t number_of_parent(pid_t parent, const Output& output);
   void adopt_children(const Process& parent);
   bool drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::string& why);
-  std::unique_ptr<WatchReader> watch_reader(pid_t pid, uint32_t clock);
   void update_maps(Process& p, uint64_t now);
   void update_title(Process& p, bool last);
 

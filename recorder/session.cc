@@ -98,7 +98,11 @@ void Session::make_inside_backend() {
   const auto written = [this](uint64_t until_ns) {
     return outputs_.queue().wait_until_written(until_ns);
   };
-  backend_ = std::make_unique<InsideBackend>(options_, processes_, open, written);
+  const auto snapshot_to = [this](const std::shared_ptr<Output>& output, SnapshotFile file) {
+    this->snapshot_to(output, std::move(file));
+  };
+  backend_ = std::make_unique<InsideBackend>(
+      options_, processes_, InsideActions{open, written, is_replaceable, snapshot_to});
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   options_.via = "direct";
 }
@@ -225,6 +229,15 @@ void Session::snapshot(const std::string& why) {
   });
 }
 
+// Of one of them. What is written first is written at once.
+void Session::snapshot_to(const std::shared_ptr<Output>& output, SnapshotFile file) {
+  const auto kept = std::make_shared<SnapshotFile>(std::move(file));  // jobs are copied
+  processes_.drainer().post([output, kept, drainer = &processes_.drainer()] {
+    drainer->flush_all();
+    output->snapshot("luatrace.snapshot", std::move(*kept));
+  });
+}
+
 // A part of each that is being written.
 void Session::write_snapshots() {
   if (options_.flight == 0 || phase_ == Phase::kFinished) return;
@@ -333,7 +346,9 @@ void Session::run_timers() {
 }
 
 bool Session::all_ended() const {
-  return backend_->ended() && !processes_.any_counts();
+  const auto& all = processes_.followed();
+  return backend_->ended() &&
+         std::none_of(all.begin(), all.end(), [](const Process* p) { return p->counts(); });
 }
 
 // -- The end --

@@ -53,6 +53,7 @@ class Session {
   void on_signal(int number, bool from_kernel);
   void request_stop(uint32_t reason);
   void snapshot(const std::string& why);
+  void snapshot_to(const std::shared_ptr<Output>& output, SnapshotFile file);
   void write_snapshots();
   uint64_t begin_ns() const;
   bool time_is_up(uint64_t now) const;

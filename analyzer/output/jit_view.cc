@@ -94,17 +94,37 @@ Table interpreted_view(const JitLog& log, size_t limit) {
   return out;
 }
 
+// After ten exits (hotexit) a trace is compiled that continues there. An exit that is taken so
+// often all the same has none: compiling it was given up, or it is for something that always ends
+// in the interpreter.
+constexpr uint64_t kStorm = 1000;
+constexpr size_t kNamedStorms = 3;
+
+std::string storm_text(const JitLog& log, const JitExit& e, uint64_t times) {
+  return "exit storm: exit " + std::to_string(e.exit) + " of the trace that begins at line " +
+         std::to_string(e.trace.line) + " of " + log.name(e.trace) + ", " + format_count(times) +
+         " times: each goes on in the interpreter (docs/cookbook.md, \"Is it the JIT?\")";
+}
+
 Table exits_view(const JitLog& log, size_t limit) {
   Table out;
   out.name = "jit_exits";
   out.heading = "left for the interpreter: traces by exit, and the root from which they branch";
   out.columns = {{"exits", "times"},    {"exit", "exit"},
                  {"line", "line"},      {"function", "trace begins in", true},
-                 {"root_line", "line"}, {"root", "root trace", true}};
+                 {"root_line", "line"}, {"root", "root trace", true},
+                 {"storm", "", true}};
   for (const auto* e : sorted(log.exits(), [](uint64_t n) { return n; }))
     out.rows.push_back({Cell::of_count(e->second), Cell::of_count(e->first.exit),
                         Cell::of_count(e->first.trace.line), function_cell(log, e->first.trace),
-                        Cell::of_count(e->first.root.line), function_cell(log, e->first.root)});
+                        Cell::of_count(e->first.root.line), function_cell(log, e->first.root),
+                        Cell::of_text(e->second >= kStorm ? "storm" : "")});
+  size_t storms = 0;
+  for (const auto* e : sorted(log.exits(), [](uint64_t n) { return n; }))
+    if (e->second >= kStorm && storms++ < kNamedStorms)
+      out.notes.push_back(storm_text(log, e->first, e->second));
+  if (storms > kNamedStorms)
+    out.notes.push_back("and " + counted(storms - kNamedStorms, "more exit storm"));
   if (out.rows.empty()) out.notes.push_back("no trace was left");
   limit_rows(out, limit);
   return out;

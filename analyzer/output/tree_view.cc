@@ -50,7 +50,9 @@ struct ViewTree {
   std::vector<uint64_t> inclusive;                           // By node.
   uint64_t whole;                                            // 100 %
   std::shared_ptr<const std::vector<uint64_t>> suspended{};  // By node, if requested.
-  std::vector<Corrected> corrected{};                        // The same.
+  // By node, without the processor: of the calls, and of these with their callees. If it is known.
+  std::vector<uint64_t> off_cpu{}, off_cpu_inclusive{};
+  std::vector<Corrected> corrected{};  // The same.
 };
 
 RowOrder order_rows(const ViewTree& tree, size_t limit) {
@@ -67,6 +69,11 @@ void add_tree_columns(Table& t, const ViewTree& tree) {
   t.columns.back().former = "total_ns";
   t.columns.push_back({"self_ns", "self"});
   if (!tree.corrected.empty()) add_corrected_columns(t);
+  if (!tree.off_cpu.empty()) {
+    t.columns.push_back({"cpu_ns", "cpu"});
+    t.columns.push_back({"self_cpu_ns", "self cpu"});
+    for (size_t i = t.columns.size() - 2; i < t.columns.size(); i++) t.columns[i].spare = 3;
+  }
   if (tree.suspended) {
     t.columns.push_back({"suspended_ns", "[suspended]"});
     t.columns.back().former = "yielded_ns";
@@ -88,6 +95,10 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::En
   row.push_back(Cell::of_time(inclusive));
   row.push_back(Cell::of_time(n.self));
   if (!tree.corrected.empty()) add_corrected_cells(row, tree.corrected[node]);
+  if (!tree.off_cpu.empty()) {
+    row.push_back(Cell::of_time(inclusive - std::min(inclusive, tree.off_cpu_inclusive[node])));
+    row.push_back(Cell::of_time(n.self - std::min(n.self, tree.off_cpu[node])));
+  }
   if (tree.suspended) row.push_back(Cell::of_time((*tree.suspended)[node]));
   double share =
       tree.whole ? 100 * static_cast<double>(inclusive) / static_cast<double>(tree.whole) : 0;
@@ -157,6 +168,11 @@ ViewTree in_canonical_order(const Report& report, CallTree&& tree,
 Table tree_view(const Report& report, const ViewOptions& options) {
   ViewTree tree = in_canonical_order(report, borrowed(report.tree), inclusive_ns(report.tree));
   if (options.suspended) tree.suspended = borrowed(report.node_suspended_ns);
+  if (report.cpu.known()) {
+    for (NodeId i{0}; i < report.tree.size(); ++i) tree.off_cpu.push_back(report.cpu.off_at(i));
+    tree.off_cpu_inclusive =
+        subtree_sums(report.tree, [&](NodeId i) { return report.cpu.off_at(i); });
+  }
   if (options.compensate) tree.corrected = compensate(report).nodes;
   return make_table(report, std::move(tree), options, "tree", "");
 }

@@ -103,7 +103,7 @@ void fill_ingest(PushRequest& r, const Report& report, const std::vector<PushLab
             "&format=pprof&spyName=luatrace";
   const std::string boundary = "luatrace-" + r.id;
   std::string config;
-  for (const SampleValue& v : sample_values(true))
+  for (const SampleValue& v : sample_values(report, true))
     config += (config.empty() ? "{\"" : ",\"") + std::string(v.type) + "\":{\"units\":\"" + v.unit +
               "\",\"aggregation\":\"sum\",\"display-name\":\"" + v.type + "\",\"sampled\":false}";
   r.type = "multipart/form-data; boundary=" + boundary;

@@ -43,6 +43,8 @@ void Differ::add(const Report& report, bool after, double factor) {
     for (auto* time : {&f.self_ns, &f.inner_self_ns, &f.inclusive_ns, &f.wall_ns, &f.min_ns,
                        &f.max_ns, &f.sum_ns})
       *time = scaled(*time, factor);
+    if (f.has_cpu_times())
+      for (auto* time : {&f.cpu_ns, &f.self_cpu_ns}) *time = scaled(*time, factor);
     functions[map[i]] = f;
     // A trace may describe functions that never ran.
     occurs[map[i]] = i < kReportFirst || f.calls || f.wall_ns || f.self_ns || f.inner_self_ns;

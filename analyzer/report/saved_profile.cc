@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ostream>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/report/byte_stream.h"
 #include "analyzer/report/canonical_order.h"
@@ -20,7 +21,8 @@ enum Section : uint64_t {
   kFile = 3,
   kFunctions = 4,
   kNodes = 5,
-  kHints = 6
+  kHints = 6,
+  kCpu = 7
 };
 constexpr FunctionKind kKinds[] = {
     FunctionKind::kRoot,  FunctionKind::kGap,     FunctionKind::kLua,
@@ -41,6 +43,8 @@ constexpr uint64_t Trust::*kTrustMembers[] = {
     &Trust::inferred,       &Trust::undescribed, &Trust::cut,
     &Trust::open_start,     &Trust::open_end,    &Trust::abandoned,
     &Trust::unwound,        &Trust::unknown};
+constexpr uint64_t ReportCpu::*kCpuMembers[] = {&ReportCpu::vms, &ReportCpu::without,
+                                                &ReportCpu::unknown_ns, &ReportCpu::preempted_ns};
 constexpr uint64_t ReportFunction::*kFigures[] = {
     &ReportFunction::calls,        &ReportFunction::complete, &ReportFunction::wall_ns,
     &ReportFunction::inclusive_ns, &ReportFunction::self_ns,  &ReportFunction::min_ns,
@@ -88,10 +92,12 @@ class Writer {
   void file(const ReportFile& file);
   void functions();
   void nodes();
+  void cpu();
 
   const Report& r_;
   ByteWriter out_;
   std::vector<uint32_t> place_;  // By function of the report: its index in the file.
+  std::vector<NodeId> order_;    // The nodes as they are in the file.
 };
 
 void Writer::sums() {
@@ -150,7 +156,8 @@ void Writer::nodes() {
   ByteWriter w;
   w.number(tree.size());
   uint32_t next = 0;
-  for (NodeId node : canonical_order(tree, place_)) {
+  order_ = canonical_order(tree, place_);
+  for (NodeId node : order_) {
     number[node] = next++;
     w.number(number[node] - number[tree[node].parent]);
     w.number(place_[tree[node].function]);
@@ -159,6 +166,23 @@ void Writer::nodes() {
       w.number(n);
   }
   section(kNodes, w);
+}
+
+// Only if there are CPU times: how many Lua VMs have and have not, and of each node that has been
+// without the processor how many nodes it is after the one before it.
+void Writer::cpu() {
+  if (!r_.cpu.vms) return;
+  ByteWriter w;
+  for (auto sum : kCpuMembers) w.number(r_.cpu.*sum);
+  uint64_t count = 0, last = 0;
+  for (NodeId node : order_) count += r_.cpu.off_at(node) > 0;
+  w.number(count);
+  for (uint64_t i = 0; i < order_.size(); i++) {
+    if (!r_.cpu.off_at(order_[i])) continue;
+    w.number(i - std::exchange(last, i));
+    w.number(r_.cpu.off_at(order_[i]));
+  }
+  section(kCpu, w);
 }
 
 std::string Writer::payload() {
@@ -172,6 +196,7 @@ std::string Writer::payload() {
   for (auto* f : files) file(*f);
   functions();
   nodes();
+  cpu();
   return out_.bytes();
 }
 
@@ -200,12 +225,14 @@ class Reader {
   void function(ByteReader& in);
   void nodes(ByteReader in);
   void hints(ByteReader in);
+  void cpu(ByteReader in);
 
   ByteReader in_;
   std::string path_;
   Report head_;  // Sums, trust, files.
   std::vector<ReportFunction> functions_{2};
   std::vector<Node> nodes_;
+  std::vector<std::pair<uint64_t, uint64_t>> off_;  // Nodes that were without the processor, ns.
 };
 
 void Reader::sums(ByteReader in) {
@@ -274,6 +301,17 @@ void Reader::nodes(ByteReader in) {
   }
 }
 
+void Reader::cpu(ByteReader in) {
+  for (auto sum : kCpuMembers) in.number(head_.cpu.*sum);
+  uint64_t node = 0;
+  for (size_t n = in.count(); n > 0; n--) {
+    const uint64_t step = in.number(), ns = in.number();
+    if (step >= nodes_.size() - std::min<uint64_t>(node, nodes_.size()))
+      fail("a CPU time of a node that does not exist");
+    off_.emplace_back(node += step, ns);
+  }
+}
+
 void Reader::run() {
   try {
     while (!in_.at_end()) {
@@ -284,7 +322,8 @@ void Reader::run() {
       if (tag == kFile) file(content);
       if (tag == kFunctions) functions(content);
       if (tag == kNodes) nodes(content);
-      if (tag == kHints) hints(content);  // Ignore tags of later versions.
+      if (tag == kHints) hints(content);
+      if (tag == kCpu) cpu(content);  // Ignore tags of later versions.
     }
   } catch (const ByteReader::Short&) {
     fail("it is truncated");
@@ -297,7 +336,8 @@ void Reader::add_to(Report& report) const {
   report.trust += head_.trust;
   report.files.insert(report.files.end(), head_.files.begin(), head_.files.end());
   std::vector<ReportFunctionId> map{kReportRoot, kReportUnknown};
-  report.cpu.without++;  // They have no CPU times.
+  if (!head_.cpu.vms) report.cpu.without++;
+  for (auto sum : kCpuMembers) report.cpu.*sum += head_.cpu.*sum;
   for (size_t f = kReportFirst; f < functions_.size(); f++) {
     map.push_back(report.function(functions_[f]));
     add_figures(report.functions[map.back()], functions_[f]);
@@ -312,6 +352,7 @@ void Reader::add_to(Report& report) const {
     report.node_cost_ps[at] += node.cost;
     report.node_suspended_ns[at] += node.suspended;
   }
+  for (const auto& [node, ns] : off_) report.cpu.add_off(place[node], ns);
 }
 
 }  // namespace

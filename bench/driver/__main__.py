@@ -7,6 +7,7 @@ import shlex
 import sys
 
 import analysis
+import comparison
 import events
 import idle
 import peers
@@ -14,7 +15,7 @@ import slowdown
 from setup import ROOT, Missing, Setup, machine
 
 SECTIONS = {"idle": [idle.section], "events": [events.section],
-            "slowdown": [slowdown.section], "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
+            "slowdown": [slowdown.section], "comparison": [comparison.section], "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
 
 
 def parse(argv):

@@ -2,13 +2,11 @@
 ** Tracing of calls: recording from inside (luatrace.h).
 ** SPDX-License-Identifier: MIT
 **
-** The recorder has one end of a socket pair as its standard input and standard error. From it come
-** its messages, a line each, and its answers, which begin with a NUL; to it go requests of one
-** byte. Its settings come in the first answer: from then on the process is in the state of one
-** that was started by the recorder.
+** The recorder's settings come in its first answer (lj_ltlink.c): from then on the process is in the
+** state of one that was started by the recorder.
 **
 ** Invariants: only the process that has started a recorder talks to it; a child that was forked
-** has its own. A descriptor is used only while it is still ours. Every wait has a limit. */
+** has its own. Every wait has a limit. */
 
 #define lj_ltapi_c
 #define LUA_CORE
@@ -36,31 +34,24 @@
 #include "luatrace.h"
 
 #define START_MS	10000	/* Until the recorder answers; it opens its file first. */
-#define STOP_MS		30000	/* Until it has written everything. */
-#define ANSWER		4200	/* Longest answer, or line that the recorder prints. */
+#define WAIT_MS		30000	/* Until it has written everything. */
 #define MAXARGS		256	/* Of a program. */
 #define TEMPORARY_SIZE	"1G"	/* Limit of a file without a name. */
-
-/* One of our descriptors; the program may close it, and use its number again. */
-typedef struct Descriptor {
-  int fd;
-  uint64_t dev, ino;
-} Descriptor;
 
 static struct {
   int32_t busy;		/* Process of a thread that is in one of our functions, or 0. */
   int cancel;		/* Whether that thread could be cancelled. */
   int32_t pid;		/* Process that has started the recorder; 0: none runs. */
   uint32_t token;	/* lt_control.ring of the recording. */
-  Descriptor socket;	/* To the recorder. */
-  Descriptor trace;	/* The file, for reading. */
+  LTFile trace;		/* The file, for reading. */
+  int flight;		/* The recorder keeps only the newest events (--flight). */
+  int prints;		/* Its messages go to our standard error. */
   char **args;		/* Of the last start. */
   char *file;
   char path[108];	/* lt_control.socket of the recording. */
-} rec = { 0, 0, 0, 0, { -1, 0, 0 }, { -1, 0, 0 }, NULL, NULL, "" };
+} rec = { 0, 0, 0, 0, { -1, 0, 0 }, 0, 0, NULL, NULL, "" };
 
 static char message[1024];	/* What a function returns. */
-static char messages[2048];	/* What the recorder has printed. */
 
 /* -- Messages ------------------------------------------------------------- */
 
@@ -97,92 +88,13 @@ static const char *api_leave(const char *why)
   return why;
 }
 
-/* Keep a line that the recorder has printed, as far as there is space. */
-static void keep_line(const char *line, size_t n)
-{
-  static const char prefix[] = "luatrace-record: ";
-  size_t used = strlen(messages);
-  if (n > sizeof(prefix)-1 && !memcmp(line, prefix, sizeof(prefix)-1)) {
-    line += sizeof(prefix)-1;
-    n -= sizeof(prefix)-1;
-  }
-  if (n > sizeof(messages)-1-used) n = sizeof(messages)-1-used;
-  memcpy(messages+used, line, n);
-  messages[used+n] = '\0';
-}
-
 /* The recorder's own words, without the last newline; else ours. */
 static const char *recorders_reason(const char *ours)
 {
+  char *messages = lj_ltlink_messages();
   size_t n = strlen(messages);
   if (n && messages[n-1] == '\n') messages[n-1] = '\0';
   return api_fail(n ? messages : ours, "");
-}
-
-/* -- Descriptors ---------------------------------------------------------- */
-
-static void own_descriptor(Descriptor *d, int fd)
-{
-  struct stat st;
-  d->fd = fd;
-  d->dev = d->ino = 0;
-  if (fd >= 0 && !fstat(fd, &st)) {
-    d->dev = (uint64_t)st.st_dev;
-    d->ino = (uint64_t)st.st_ino;
-  }
-}
-
-static int is_ours(const Descriptor *d)
-{
-  return lj_ltctl_samefile(d->fd, d->dev, d->ino);
-}
-
-static void close_ours(Descriptor *d)
-{
-  if (is_ours(d)) close(d->fd);
-  d->fd = -1;
-}
-
-/* -- Talking to the recorder ----------------------------------------------- */
-
-#define clock_ms()	((int64_t)(lj_ltctl_monotonic()/1000000))
-
-/* Receive an answer of up to size-1 bytes, without its first; it is followed by a NUL. Messages
-** before it are kept. Returns its size; 0: the connection has ended; -1: time is up. */
-static int api_receive(char *buf, size_t size, int ms)
-{
-  int64_t end = clock_ms() + ms, left = ms;
-  for (; left > 0; left = end - clock_ms()) {
-    struct pollfd p = { rec.socket.fd, POLLIN, 0 };
-    ssize_t n;
-    if (poll(&p, 1, (int)left) <= 0) continue;
-    n = recv(rec.socket.fd, buf, size-1, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n <= 0) return 0;
-    buf[n] = '\0';
-    if (buf[0] == '\0') return (int)n;
-    keep_line(buf, (size_t)n);
-  }
-  return -1;
-}
-
-/* Send a request. Returns 0 if the recorder is gone. An answer that came too late for the last
-** request is not one to this. */
-static int api_request(char what)
-{
-  char old[ANSWER];
-  ssize_t n;
-  if (!is_ours(&rec.socket)) return 0;
-  while ((n = recv(rec.socket.fd, old, sizeof(old), MSG_DONTWAIT)) > 0)
-    if (old[0]) keep_line(old, (size_t)n);
-  return send(rec.socket.fd, &what, 1, MSG_NOSIGNAL|MSG_DONTWAIT) == 1;
-}
-
-/* Forget the recorder, which may still run. */
-static void api_disconnect(void)
-{
-  close_ours(&rec.socket);
-  rec.pid = 0;
 }
 
 /* -- Starting a recorder ---------------------------------------------------- */
@@ -199,6 +111,14 @@ static char **copy_options(const char *const *options)
   for (i = 0; i < n; i++, p += strlen(p)+1) copy[i] = strcpy(p, options[i]);
   copy[n] = NULL;
   return copy;
+}
+
+static int has_option(char **options, const char *name)
+{
+  size_t n = strlen(name);
+  for (; *options; options++)
+    if (!strncmp(*options, name, n) && (!(*options)[n] || (*options)[n] == '=')) return 1;
+  return 0;
 }
 
 /* The file's name with %s replaced by something unique, and %p if `pid`. */
@@ -229,26 +149,32 @@ static int arguments(char **argv, const char *const *first, char **options)
   return n < MAXARGS;
 }
 
-static const char *run_recorder(const char *file, char **options, int trace, int s)
+/* Its messages come through the socket, or are printed on our standard error. */
+static const char *run_recorder(const char *file, char **options, int trace, int s, int *pid)
 {
   const char *const first[] = {
     "luatrace-record", "--inside", "-q", "-o", file ? file : "/proc/self/fd/3",
     file ? NULL : "--max-size", TEMPORARY_SIZE, NULL };
   char *argv[MAXARGS+1], path[4096];
-  LTSpawn program = { path, argv, { s, -1, s, trace }, 0, 0, 0, NULL };
-  int error;
-  if (!arguments(argv, first, options)) return api_fail("too many options", "");
-  if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
-    return api_fail("luatrace-record is not found in LUATRACE_BIN or PATH", "");
-  error = lj_ltspawn_run(&program);
-  return error ? api_fail(path, strerror(error)) : NULL;
+  int error, err = rec.prints ? lj_ltspawn_copy(2) : -1;
+  LTSpawn program = { path, argv, { s, err, s, trace }, 0, 0, 0, 0, NULL };
+  const char *why = NULL;
+  if (!arguments(argv, first, options))
+    why = api_fail("too many options", "");
+  else if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
+    why = api_fail("luatrace-record is not found in LUATRACE_BIN or PATH", "");
+  else if ((error = lj_ltspawn_run(&program)) != 0)
+    why = api_fail(path, strerror(error));
+  *pid = program.pid;
+  if (err >= 0) close(err);
+  return why;
 }
 
 /* What the recorder must know of us is that socket. */
 static const char *api_connect(const char *file, char **options, int trace)
 {
   const char *why;
-  int s[2];
+  int s[2], pid = 0;
   if (!lj_ltctl_fdsleft()) return api_fail("too few file descriptors are left", "");
   if (socketpair(AF_UNIX, SOCK_SEQPACKET|SOCK_CLOEXEC, 0, s)) return api_fail("socketpair", strerror(errno));
   s[0] = lj_ltctl_fdup(s[0]);
@@ -256,10 +182,10 @@ static const char *api_connect(const char *file, char **options, int trace)
   if (s[0] < 0 || s[1] < 0)
     why = api_fail("socketpair", "too few file descriptors are left");
   else
-    why = run_recorder(file, options, trace, s[1]);
+    why = run_recorder(file, options, trace, s[1], &pid);
   if (s[1] >= 0) close(s[1]);
   if (why && s[0] >= 0) close(s[0]);
-  if (!why) own_descriptor(&rec.socket, s[0]);
+  if (!why) lj_ltlink_connect(s[0], pid);
   return why;
 }
 
@@ -274,8 +200,8 @@ static const char *another_recorder(void)
 /* The recorder's first answer: settings, and at its end a line that is empty. */
 static const char *take_settings(void)
 {
-  char answer[ANSWER], *p = answer+1;
-  int n = api_receive(answer, sizeof(answer), START_MS);
+  char answer[LTLINK_ANSWER], *p = answer+1;
+  int n = lj_ltlink_receive(answer, START_MS);
   if (n < 0) return api_fail("luatrace-record does not answer", "");
   if (n == 0) return recorders_reason("luatrace-record has ended");
   if (another_recorder()) return message;  /* It has come meanwhile: the settings are its own. */
@@ -316,19 +242,21 @@ static const char *api_start(lua_State *L, const char *file, char **options)
 {
   int trace = file ? -1 : lj_ltspawn_temporary();
   const char *why = NULL;
-  messages[0] = '\0';
+  lj_ltlink_messages()[0] = '\0';
   if (!file && trace < 0) why = api_fail("temporary file", strerror(errno));
   if (!why) why = api_connect(file, options, trace);
   if (!why && (why = take_settings()) != NULL) {
-    api_request('S');  /* It may still begin: it would wait for the end of this process. */
-    api_disconnect();
+    lj_ltlink_request('S', -1);  /* It may still begin: it would wait for the end of this process. */
+    lj_ltlink_disconnect();
+    rec.pid = 0;
   }
   if (why) {
     if (trace >= 0) close(trace);
     return why;
   }
-  close_ours(&rec.trace);
-  own_descriptor(&rec.trace, file ? open_trace(file) : trace);
+  lj_ltlink_close(&rec.trace);
+  lj_ltlink_own(&rec.trace, file ? open_trace(file) : trace);
+  rec.flight = has_option(options, "--flight");
   rec.pid = (int32_t)getpid();
   rec.token = switch_on();
   lj_ltrace_poll(L);
@@ -366,8 +294,9 @@ static void leave_parents(lua_State *L)
     c->socket[0] = '\0';
     lj_ltrace_poll(L);
   }
-  api_disconnect();
-  close_ours(&rec.trace);
+  lj_ltlink_disconnect();
+  rec.pid = 0;
+  lj_ltlink_close(&rec.trace);
 }
 
 /* The arguments for reset(): kept only if the start succeeds. */
@@ -406,24 +335,49 @@ static void switch_off(lua_State *L)
   lj_ltrace_poll(L);
 }
 
+/* Ask the recorder for something, with a descriptor unless that is -1. */
+static const char *ask_recorder(char what, int fd)
+{
+  char answer[LTLINK_ANSWER];
+  const char *why;
+  int ended = 1;
+  if (lj_ltlink_request(what, fd) && (why = lj_ltlink_answer(what, answer, WAIT_MS, &ended)) != NULL)
+    return *why ? api_fail(why, "") : NULL;
+  if (ended) return recorders_reason("luatrace-record has ended unexpectedly");
+  return api_fail("luatrace-record does not answer", "");
+}
+
+/* A snapshot of a flight recorder becomes what reports are made of. */
+static const char *snapshot_for_reports(void)
+{
+  int fd = lj_ltspawn_temporary();
+  const char *why = fd < 0 ? api_fail("temporary file", strerror(errno)) : ask_recorder('N', fd);
+  if (why) {
+    if (fd >= 0) close(fd);
+    return why;
+  }
+  lj_ltlink_close(&rec.trace);
+  lj_ltlink_own(&rec.trace, fd);
+  return NULL;
+}
+
 static const char *api_stop(lua_State *L)
 {
-  char answer[ANSWER];
-  const char *why = NULL;
-  int n = 0, sent;
+  char answer[LTLINK_ANSWER];
+  const char *why = NULL, *status = NULL;
+  int ended = 1;
   switch_off(L);
-  sent = api_request('S');
+  if (rec.flight && lj_ltlink_isopen()) snapshot_for_reports();
+  if (lj_ltlink_request('S', -1)) status = lj_ltlink_answer('S', answer, WAIT_MS, &ended);
   if (is_ours_to_switch()) luajit_usdt_control.socket[0] = '\0';
-  do {  /* Perhaps answers to earlier reports first. */
-    if (sent) n = api_receive(answer, sizeof(answer), STOP_MS);
-  } while (n == 1 || (n == 2 && answer[1] == 'F'));
-  if (!sent || n == 0)
+  if (!status && ended)
     why = recorders_reason("luatrace-record has ended unexpectedly: the end of the trace is missing");
-  else if (n < 0)
+  else if (!status)
     why = api_fail("luatrace-record is still writing", "");
-  else if (n < 2 || answer[1])
+  else if (*status)
     why = recorders_reason("luatrace-record has failed");
-  api_disconnect();
+  lj_ltlink_disconnect();
+  rec.pid = 0;
   return why;
 }
 
@@ -491,7 +445,7 @@ int luaJIT_trace_status(void)
 
 const char *luaJIT_trace_messages(void)
 {
-  return messages;
+  return lj_ltlink_messages();
 }
 
 unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm)
@@ -510,10 +464,7 @@ void *luaJIT_trace_hidden(void)
 /* Have the recorder write what has happened so far. */
 static const char *api_flush(void)
 {
-  char answer[ANSWER];
-  if (!api_request('F')) return recorders_reason("luatrace-record has ended unexpectedly");
-  if (api_receive(answer, sizeof(answer), STOP_MS) > 1 && answer[1] == 'F') return NULL;
-  return recorders_reason("luatrace-record does not answer");
+  return rec.flight ? snapshot_for_reports() : ask_recorder('F', -1);
 }
 
 /* What a program has printed; its last line, if that is long. */
@@ -547,7 +498,7 @@ static const char *api_analyze(char **options, int out, int err)
   static char *const last[] = { (char *)(uintptr_t)"/proc/self/fd/3",
 				(char *)(uintptr_t)"-" };
   char *argv[MAXARGS+2], path[4096];
-  LTSpawn program = { path, argv, { -1, out, err, rec.trace.fd }, 1, 0, 0, NULL };
+  LTSpawn program = { path, argv, { -1, out, err, rec.trace.fd }, 1, 0, 0, 0, NULL };
   int error, n;
   if (!arguments(argv, first, options)) return api_fail("too many options", "");
   for (n = 0; argv[n]; n++) {}
@@ -569,7 +520,7 @@ static const char *api_report(char **options, int fd)
 {
   const char *why = is_open() ? api_flush() : NULL;
   int out = lj_ltspawn_copy(fd), err = lj_ltspawn_temporary();
-  if (!why && !is_ours(&rec.trace)) why = api_fail("there is no trace: " NOT_STARTED, "");
+  if (!why && !lj_ltlink_isours(&rec.trace)) why = api_fail("there is no trace: " NOT_STARTED, "");
   if (!why && (out < 0 || err < 0)) why = api_fail("output of a report", strerror(errno));
   if (!why) why = api_analyze(options, out, err);
   if (out >= 0) close(out);
@@ -596,7 +547,7 @@ static int asks_again(lua_State *L)
 {
   LTControl *c = &luajit_usdt_control;
   if (!is_ours_to_switch() || c->ring != rec.token || L2LT(L)->refused != rec.token) return 0;
-  if (!c->socket[0] && is_ours(&rec.socket)) memcpy(c->socket, rec.path, sizeof(c->socket));
+  if (!c->socket[0] && lj_ltlink_isopen()) memcpy(c->socket, rec.path, sizeof(c->socket));
   return c->socket[0] != '\0';
 }
 
@@ -619,6 +570,93 @@ const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd
   free(args);
   errno = err;
   return api_leave(why);
+}
+
+/* -- Snapshots --------------------------------------------------------------- */
+
+/* A regular file of ours for writing; *is_new: it was created. -1: see errno, 0 if it is another thing. */
+static int open_snapshot(const char *path, int *is_new)
+{
+  const int flags = O_WRONLY|O_CLOEXEC|O_NOCTTY|O_NOFOLLOW|O_NONBLOCK;
+  struct stat st;
+  int fd = open(path, flags|O_CREAT|O_EXCL, 0600);
+  *is_new = fd >= 0;
+  if (fd < 0 && errno == EEXIST) fd = open(path, flags);
+  if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode))) return lj_ltctl_fdup(fd);
+  close(fd);
+  errno = 0;
+  return -1;
+}
+
+static const char *snapshot_to(const char *path)
+{
+  const char *why;
+  int is_new, fd = open_snapshot(path, &is_new);
+  if (fd < 0) return api_fail(path, errno ? strerror(errno) : "it is not a regular file");
+  if ((why = ask_recorder('N', fd)) != NULL) {
+    char reason[sizeof(message)];
+    struct stat st;
+    if (is_new && !fstat(fd, &st) && st.st_size == 0) unlink(path);
+    snprintf(reason, sizeof(reason), "%.800s", why);
+    why = api_fail(path, reason);
+  }
+  close(fd);
+  return why;
+}
+
+/* A recorder that was started from outside is asked as by a user, and names the file itself. */
+static const char *snapshot_outside(void)
+{
+  static const char *const first[] = { "luatrace-record", "-q", "--snapshot", "-p", NULL };
+  char *argv[8], path[4096], pid[16];
+  int error, err = lj_ltspawn_temporary();
+  char *options[2] = { pid, NULL };
+  LTSpawn program = { path, argv, { -1, -1, err, -1 }, 1, 0, 0, 0, NULL };
+  const char *why = NULL;
+  if (err < 0) return api_fail("temporary file", strerror(errno));
+  snprintf(pid, sizeof(pid), "%d", (int)getpid());
+  arguments(argv, first, options);
+  if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
+    why = api_fail("luatrace-record is not found in LUATRACE_BIN or PATH", "");
+  else if ((error = lj_ltspawn_run(&program)) != 0)
+    why = api_fail(path, strerror(error));
+  else if (!WIFEXITED(program.status) || WEXITSTATUS(program.status))
+    why = printed(err, path);
+  close(err);
+  return why;
+}
+
+static const char *api_snapshot(const char *path)
+{
+  if (is_open() && !rec.flight) return api_fail("the recording has no flight recorder: start it with flight", "");
+  if (is_open()) return path ? snapshot_to(path) : ask_recorder('N', -1);
+  if (!another_recorder()) return api_fail(NOT_STARTED, "");
+  if (path) return api_fail("this process has not started its recorder, which names its files itself: call it without a path", "");
+  return snapshot_outside();
+}
+
+const char *luaJIT_trace_snapshot(lua_State *L, const char *path)
+{
+  const char *why;
+  int err = errno;
+  UNUSED(L);
+  if (!api_enter()) return BUSY;
+  why = api_snapshot(path);
+  errno = err;
+  return api_leave(why);
+}
+
+/* -- LUATRACE ---------------------------------------------------------------- */
+
+/* The same as luaJIT_trace_start() for a program that does not know of it: what the recorder has to
+** say is printed on standard error. */
+const char *lj_ltapi_start(lua_State *L, const char *file, const char *const *options)
+{
+  const char *why;
+  rec.prints = 1;
+  why = luaJIT_trace_start(L, file, options);
+  rec.prints = 0;
+  return why;
 }
 
 #endif

@@ -150,6 +150,7 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
   if (lt->L == co) lt->L = NULL;
   if (lt->left == co) lt->left = NULL;
   if (lt->gc.L == co) lt->gc.L = NULL;
+  lj_ltabi_free(co);
   if (lt->on && co->lt_id) {
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
@@ -324,6 +325,7 @@ static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *
     event_after_hook(L);
   }
   L->lt_wait = 0;
+  lj_ltabi_resume(L);
   return base;
 }
 
@@ -333,6 +335,7 @@ static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   int reported = lt->nresumer > idx;
+  lj_ltabi_return(L);
   lt->nresumer = idx;
   if (LJ_LIKELY(!lt->on)) return status;
   if (lt_mute(g)) {  /* Its stack has changed unnoticed. */

@@ -175,7 +175,7 @@ static void on_call(lua_State *L, lua_Debug *call)
 
 static void start_recording(lua_State *L)
 {
-  const char *why = luaJIT_trace_start(L, env.out ? env.out : "luatrace.%p.bin", env.options);
+  const char *why = lj_ltapi_start(L, env.out ? env.out : "luatrace.%p.bin", env.options);
   if (why) env_fail("mode=record", why);
 }
 

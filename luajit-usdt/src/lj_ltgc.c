@@ -112,6 +112,7 @@ int LJ_FASTCALL lj_gc_step(lua_State *L)
   LTGc outer;
   int done;
   if (LJ_UNLIKELY(lj_ltctl_word() != lt->seen || lt->stop)) lj_ltswitch_now(L, NULL);
+  lt->gcfrom = G(L)->vmstate;
   if (LJ_LIKELY(!lt->on)) return lj_gc_plainstep(L);
   gc_begin(L, &outer, 0);
   done = lj_gc_plainstep(L);

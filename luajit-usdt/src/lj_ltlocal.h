@@ -6,6 +6,7 @@
 **
 **   lj_ltprobe   the probe sites
 **   lj_ltctl     control word, settings, descriptors, clock
+**   lj_ltabi     what profilers that sample need to know
 **   lj_ltblock   event words flushed through a probe
 **   lj_ltring    event words and descriptions in a ring
 **   lj_ltmark    sections and labels of coroutines
@@ -30,6 +31,7 @@
 **   lj_ltrec     events of compiled code
 **   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
+**   lj_ltlink    the connection to a recorder that the process has started
 **   lj_ltapi     recording from inside (luatrace.h)
 **   lj_ltenv     the environment variable LUATRACE
 **
@@ -100,6 +102,10 @@ LJ_FUNC void lj_ltctl_set(const char *name, const char *value);
 LJ_FUNC int lj_ltctl_match(const char *chunk);
 LJ_FUNC int lj_ltctl_matchlist(const char *list, const char *chunk);
 LJ_FUNC uint32_t lj_ltctl_blockclock(void);
+
+LJ_FUNC void lj_ltabi_resume(lua_State *L);
+LJ_FUNC void lj_ltabi_return(lua_State *L);
+LJ_FUNC void lj_ltabi_free(lua_State *L);
 
 LJ_FUNC void lj_ltblock_begin(LTState *lt);
 LJ_FUNC void lj_ltblock_head(LTState *lt);
@@ -322,6 +328,7 @@ typedef struct LTSpawn {
   int wait;		/* For its end; else it leaves our session. */
   int status;		/* Of waitpid(). */
   int error;		/* Why it does not run: errno. */
+  int pid;		/* Of the program. */
   char *stack;		/* Internal. */
 } LTSpawn;
 
@@ -329,6 +336,29 @@ LJ_FUNC int lj_ltspawn_find(char *path, size_t size, const char *name);
 LJ_FUNC int lj_ltspawn_run(LTSpawn *s);
 LJ_FUNC int lj_ltspawn_copy(int fd);
 LJ_FUNC int lj_ltspawn_temporary(void);
+
+/* -- The recorder that the process has started ------------------------------ */
+
+/* One of our descriptors; the program may close it, and use its number again. */
+typedef struct LTFile {
+  int fd;
+  uint64_t dev, ino;
+} LTFile;
+
+#define LTLINK_ANSWER	4200	/* Longest answer, or line that the recorder prints. */
+
+LJ_FUNC void lj_ltlink_own(LTFile *f, int fd);
+LJ_FUNC int lj_ltlink_isours(const LTFile *f);
+LJ_FUNC void lj_ltlink_close(LTFile *f);
+LJ_FUNC char *lj_ltlink_messages(void);
+LJ_FUNC void lj_ltlink_connect(int fd, int pid);
+LJ_FUNC void lj_ltlink_disconnect(void);
+LJ_FUNC int lj_ltlink_isopen(void);
+LJ_FUNC int lj_ltlink_receive(char *answer, int ms);
+LJ_FUNC int lj_ltlink_request(char what, int fd);
+LJ_FUNC const char *lj_ltlink_answer(char what, char *answer, int ms, int *ended);
+
+LJ_FUNC const char *lj_ltapi_start(lua_State *L, const char *file, const char *const *options);
 
 /* -- All VMs of the process, between lj_ltstate_lock and _unlock ------------ */
 

@@ -40,24 +40,37 @@
   LTText l; \
   l.s = l##_text; l.n = 0; l.max = LINE_MAX_
 
-/* Where lines go; ino: to recognize it. */
-static struct { int fd; uint64_t dev, ino; } to = { -1, 0, 0 };
+/* A descriptor and what it was when it was first seen: the program may use the number again. */
+typedef struct Known {
+  int fd;
+  uint64_t dev, ino;
+} Known;
+
+/* Where lines go, standard error, and whether a line is missing. */
+static Known to = { -1, 0, 0 }, errors = { -1, 0, 0 };
+static int failed;
+
+static int know(Known *k, int fd)
+{
+  struct stat st;
+  if (fstat(fd, &st)) return errno;
+  k->fd = fd;
+  k->dev = (uint64_t)st.st_dev;
+  k->ino = (uint64_t)st.st_ino;
+  return 0;
+}
 
 /* Lines go to that file, or to standard error. Returns 0, or an errno. */
 int lj_ltprint_open(const char *path)
 {
-  struct stat st;
   int fd = 2;
+  (void)know(&errors, 2);
   if (path) {
     fd = open(path, O_WRONLY|O_CREAT|O_APPEND|O_CLOEXEC|O_NOCTTY|O_NOFOLLOW, 0600);
     if (fd < 0) return errno;
     if ((fd = lj_ltctl_fdup(fd)) < 0) return EMFILE;
   }
-  if (fstat(fd, &st)) return errno;
-  to.fd = fd;
-  to.dev = (uint64_t)st.st_dev;
-  to.ino = (uint64_t)st.st_ino;
-  return 0;
+  return know(&to, fd);
 }
 
 /* Is the descriptor ours? A server may have made another log of its standard error. */
@@ -67,13 +80,22 @@ static int may_write(void)
   return to.fd == 2 && (fcntl(2, F_GETFL)&(O_APPEND|O_ACCMODE)) == (O_APPEND|O_WRONLY);
 }
 
+/* A line is missing in the file, for example since the disk is full: say so once, if standard error
+** is still what it was. */
+static void warn_failed(int error)
+{
+  if (__atomic_exchange_n(&failed, 1, __ATOMIC_RELAXED) || to.fd == 2 ||
+      !lj_ltctl_samefile(errors.fd, errors.dev, errors.ino)) return;
+  fprintf(stderr, "luatrace: " LT_ENV_USER ": out: %s; lines are missing\n", strerror(error));
+}
+
 static void put_line(LTText *l)
 {
   int olderr = errno;
   l->s[l->n++] = '\n';
   if (may_write()) {
     ssize_t n = write(to.fd, l->s, l->n);
-    UNUSED(n);  /* A full disk, or nobody reads: there is nobody to be told. */
+    if (n != (ssize_t)l->n) warn_failed(n < 0 ? errno : ENOSPC);
   }
   errno = olderr;
   l->n = 0;

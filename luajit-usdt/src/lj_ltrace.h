@@ -146,6 +146,8 @@ typedef struct LTState {
   LTCall *call;		/* Reported C calls, innermost last. */
   uint32_t ncall, sizecall;
   LTGc gc;
+  int32_t gcfrom;	/* g->vmstate before the last step of the collector: the trace
+			** that called it. For profilers (luatrace_abi.h). */
   uint32_t ownflush;	/* We are discarding the traces, not the program. */
   lua_State *lender;	/* Coroutine whose id the finalizers borrow, or NULL. */
   lua_State *left;	/* Coroutine current before L ran without a reported resume. */
@@ -405,7 +407,8 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
 #define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0; \
-				(L)->lt_labels = (L)->lt_open = NULL;
+				(L)->lt_labels = (L)->lt_open = NULL; \
+				(L)->lt_resumer = (L)->lt_resumed = (L)->lt_sibling = NULL;
 /* lj_state.c: a new VM is complete. */
 #define LT_NEWSTATE(L)	lj_ltswitch_newstate((L)); lj_ltenv_newstate((L));
 /* lj_state.c: a coroutine is about to be freed. Readers from outside that find its memory must not

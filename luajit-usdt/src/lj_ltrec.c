@@ -94,8 +94,12 @@ static void guard_word(jit_State *J)
 {
   LTState *lt = J2LT(J);
   IRType t = LJ_64 ? IRT_U64 : IRT_INT;
-  TRef seen, word = emitir(IRT(IR_XLOAD, t), lj_ir_kptr(J, &luajit_usdt_control),
-			   IRXLOAD_VOLATILE);
+#if LJ_64 && !LJ_GC64  /* Pointer constants have 32 bits, the library may be anywhere. */
+  TRef at = lj_ir_kint64(J, (uint64_t)(uintptr_t)&luajit_usdt_control);
+#else
+  TRef at = lj_ir_kptr(J, &luajit_usdt_control);
+#endif
+  TRef seen, word = emitir(IRT(IR_XLOAD, t), at, IRXLOAD_VOLATILE);
   if (lt->seen)
     seen = emitir(IRT(IR_XLOAD, t), lj_ir_kptr(J, &lt->seen), IRXLOAD_VOLATILE);
   else

@@ -99,6 +99,7 @@ static int run_between(void *arg)
   int pid, n;
   signal(SIGCHLD, SIG_DFL);  /* If it is ignored nothing can be waited for. */
   pid = clone(run_program, s->stack+STACK, CLONE_VM|CLONE_VFORK|SIGCHLD, s);
+  s->pid = pid;
   if (pid < 0) s->error = errno;
   if (pid > 0 && (s->wait || s->error))
     do n = waitpid(pid, &s->status, 0); while (n < 0 && errno == EINTR);

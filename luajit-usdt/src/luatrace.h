@@ -39,6 +39,12 @@ LUA_API const char *luaJIT_trace_pause(lua_State *L);
 LUA_API const char *luaJIT_trace_resume(lua_State *L);
 /* Begin again with an empty file. */
 LUA_API const char *luaJIT_trace_reset(lua_State *L);
+/* Of a recording with the option "--flight": write a snapshot of the newest events, a complete trace, to
+** a file, and return when it is written. It must not exist, or be a regular file that is empty or a trace.
+** path NULL: the recorder names the file, as it does for its other snapshots. With a recorder that was
+** started from outside (luatrace-record --flight) path must be NULL, and nothing is waited for: the
+** recorder has been asked. */
+LUA_API const char *luaJIT_trace_snapshot(lua_State *L, const char *path);
 
 /* Is this process being recorded by luaJIT_trace_start()? */
 enum { LUATRACE_OFF = 0, LUATRACE_ON = 1, LUATRACE_PAUSED = 2 };

@@ -80,13 +80,20 @@ void CpuTime::read() {
   }
 }
 
+// What the thread did before is no matter of the VM's.
+void CpuTime::move_to(Thread& thread) {
+  if (current_ == &thread) return;
+  current_ = &thread;
+  since_ = tick_;
+}
+
 // On which thread does the VM run from here on?
 void CpuTime::look_at(std::span<const uint64_t> r) {
   const uint32_t sub = sub_of(r[0]);
   if (sub == LTX_BLOCK && r.size() > 3)
-    current_ = &follow(lt_lo(r[3]), tick_);
+    move_to(follow(lt_lo(r[3]), tick_));
   else if (sub == LTX_THREAD && r.size() > 1)
-    current_ = &follow(lt_lo(r[1]), tick_);
+    move_to(follow(lt_lo(r[1]), tick_));
 }
 
 // What the current thread missed before the word with this tick. The two clocks differ by some
@@ -95,6 +102,11 @@ void CpuTime::put_due(uint64_t tick, std::vector<uint64_t>& out) {
   auto& due = current_->absences;
   while (!due.empty()) {
     Absence& a = due.front();
+    if (a.to <= since_) {
+      due.pop_front();
+      continue;
+    }
+    a.from = std::max(a.from, since_);
     const bool endless = a.to == kEndless;
     const uint64_t to = endless ? tick : a.to;
     if (endless && tick < a.from + kPart) return;

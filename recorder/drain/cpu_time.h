@@ -52,6 +52,7 @@ class CpuTime {
   void read();
   void take(Thread& thread, const SwitchEvent& e, const lt_clock_info& now, const ClockRate& rate);
   void look_at(std::span<const uint64_t> record);
+  void move_to(Thread& thread);
   void put_due(uint64_t tick, std::vector<uint64_t>& out);
   void put(const Absence& a, uint64_t tick, std::vector<uint64_t>& out);
 
@@ -61,6 +62,7 @@ class CpuTime {
   uint64_t tick_;                       // of the last word
   std::map<uint32_t, Thread> threads_;  // by the id that the VM knows
   Thread* current_ = nullptr;
+  uint64_t since_ = 0;  // since when the VM runs on that thread
   std::vector<SwitchEvent> scratch_;
 };
 

@@ -76,7 +76,24 @@ void FlightRecorder::request(const std::string& why, const lt_file_header& heade
   const bool automatic = why.empty();
   const std::string reason = automatic ? watch_->take() : why;
   if ((busy_ && kept_) || !is_allowed(reason, automatic)) return;
-  Request r{reason, header, now, flight_->snapshot(now.tick, reason)};
+  take({reason, header, now, flight_->snapshot(now.tick, reason)});
+}
+
+void FlightRecorder::request(const std::string& why, const lt_file_header& header,
+                             const lt_clock_info& now, SnapshotFile file) {
+  std::string obstacle;
+  if (busy_ && kept_)
+    obstacle = "other snapshots are being written";
+  else if (file.name.empty() && !is_allowed(why, false))
+    obstacle = "--max-size: there is no space for another snapshot";
+  if (!obstacle.empty()) {
+    if (file.opened.fd >= 0) close(file.opened.fd);
+    return file.done(obstacle);
+  }
+  take({why, header, now, flight_->snapshot(now.tick, why), std::move(file)});
+}
+
+void FlightRecorder::take(Request r) {
   if (busy_)
     kept_ = std::move(r);
   else
@@ -86,17 +103,27 @@ void FlightRecorder::request(const std::string& why, const lt_file_header& heade
 // -- Writing --
 
 void FlightRecorder::fail(const std::string& why) {
+  if (writing_.file) return writing_.file->done(why);
   log(why);
   failed_ = true;
 }
 
-bool FlightRecorder::begin(Request r) {
-  std::string name = first_name_;
+OpenedOutput FlightRecorder::open(std::string& name) {
+  if (writing_.file && !writing_.file->name.empty()) {
+    name = writing_.file->name;
+    return std::exchange(writing_.file->opened, OpenedOutput{});
+  }
+  name = first_name_;
   OpenedOutput opened = std::exchange(first_, OpenedOutput{});
   number_++;
-  if (opened.fd < 0) opened = open_(number_, name);
-  if (opened.fd < 0) return fail(name + ": cannot open for writing: " + opened.why), false;
+  return opened.fd < 0 ? open_(number_, name) : opened;
+}
+
+bool FlightRecorder::begin(Request r) {
   writing_ = std::move(r);
+  std::string name;
+  const OpenedOutput opened = open(name);
+  if (opened.fd < 0) return fail(name + ": cannot open for writing: " + opened.why), false;
   busy_ = writes_ = true;
   lt_file_header header = writing_.header;
   begin_at(header, writing_.window.start_tick(), writing_.now);
@@ -122,6 +149,9 @@ void FlightRecorder::end_writing() {
 
 void FlightRecorder::complete() {
   const Request& r = writing_;
+  dropped_ = 0;
+  for (const auto& [stream, d] : out_->discarded()) dropped_ += d.events;
+  out_->write_discarded();
   out_->write_clock(r.now);
   end_.lost = out_->lost();
   out_->write_end(end_);
@@ -144,6 +174,11 @@ void FlightRecorder::conclude() {
   }
   if (writes_ || out_->written() != out_->bytes()) return;
   busy_ = false;
+  if (dropped_ > 0)
+    return fail(out_->name() + ": " + counted(dropped_, "event") +
+                " of the snapshot could not be written in time");
+  if (writing_.file) writing_.file->done("");
+  if (writing_.file && !writing_.file->name.empty()) return;
   written_ += out_->bytes();
   files_.push_back(out_->name());
   if (!settings_.quiet) log(done_);

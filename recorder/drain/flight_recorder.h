@@ -26,6 +26,14 @@
 
 namespace luatrace::record {
 
+// The file for one snapshot that somebody waits for.
+struct SnapshotFile {
+  OpenedOutput opened;
+  std::string name;  // for messages; empty: nothing is opened, the recorder names the file
+  // Called once: with why the snapshot is not complete in the file, or empty.
+  std::function<void(const std::string& why)> done;
+};
+
 // Opens a file for the snapshot of that number; name: gets its name.
 using OpenSnapshot = std::function<OpenedOutput(uint32_t number, std::string& name)>;
 
@@ -57,6 +65,9 @@ class FlightRecorder {
   // Begins a snapshot, or keeps the request. header: of a trace that begins at `start`. why empty:
   // for what wanted() has seen.
   void request(const std::string& why, const lt_file_header& header, const lt_clock_info& now);
+  // The same, to that file. An opened one is written whatever the limits are.
+  void request(const std::string& why, const lt_file_header& header, const lt_clock_info& now,
+               SnapshotFile file);
   // Writes a part, if there is something to write; to be called every few milliseconds while
   // busy() (from any thread).
   void step();
@@ -76,9 +87,12 @@ class FlightRecorder {
     lt_file_header header;
     lt_clock_info now;
     Snapshot window;
+    std::optional<SnapshotFile> file = {};
   };
   bool is_allowed(const std::string& why, bool automatic);
+  void take(Request r);
   bool begin(Request r);
+  OpenedOutput open(std::string& name);
   void end_writing();
   void complete();
   void conclude();
@@ -97,7 +111,8 @@ class FlightRecorder {
   bool writes_ = false;  // there is more of it
   std::optional<Request> kept_;
   lt_end_info end_{};
-  std::string done_;  // the message about out_, once it is written
+  std::string done_;      // the message about out_, once it is written
+  uint64_t dropped_ = 0;  // events of it that were not written for lack of time
   std::vector<std::string> files_;
   uint64_t written_ = 0;       // bytes of complete snapshots
   uint64_t automatic_ns_ = 0;  // when the last automatic one began

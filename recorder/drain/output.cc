@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/drain/output.h"
 
+#include <unistd.h>
+
 #include <random>
 #include <utility>
 
@@ -171,11 +173,17 @@ void Output::finish(uint32_t reason, int exit_status) {
   writer_->close();
 }
 
-void Output::snapshot(const std::string& why) {
+void Output::snapshot(const std::string& why, std::optional<SnapshotFile> file) {
   FlightRecorder* const flight = selection_.flight();
-  if (flight == nullptr || finished_) return;
+  if (flight == nullptr || finished_) {
+    if (file && file->opened.fd >= 0) close(file->opened.fd);
+    if (file) file->done(finished_ ? "the recording has ended" : "the recording has no --flight");
+    return;
+  }
   if (!why.empty()) writer_->flush();
-  flight->request(why, header(), sample_clocks(clock_));
+  if (!file) return flight->request(why, header(), sample_clocks(clock_));
+  flight->request(why, header(), sample_clocks(clock_), std::move(*file));
+  flight->step();
 }
 
 void Output::end_stream(uint32_t stream) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -54,7 +55,8 @@ class Output {
   TraceWriter& writer() { return *writer_; }
   EventSelection& selection() { return selection_; }
   // --flight: asks for a snapshot; why empty: for what the flight recorder has seen.
-  void snapshot(const std::string& why);
+  // file: for one that somebody waits for.
+  void snapshot(const std::string& why, std::optional<SnapshotFile> file = std::nullopt);
   // Nothing more comes from that stream.
   void end_stream(uint32_t stream);
   uint32_t clock() const { return clock_; }

@@ -3,10 +3,12 @@
 #include "recorder/inside/backend.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -20,6 +22,7 @@ namespace {
 constexpr int kSocket = STDIN_FILENO;
 constexpr uint64_t kFlushNs = 10'000'000'000;
 constexpr std::chrono::seconds kDrain{5};
+constexpr size_t kMaxAnswer = 1000;  // bytes
 
 // The process that has made the socket.
 pid_t process_of_socket() {
@@ -35,15 +38,58 @@ pid_t process_of_socket() {
   return peer.pid;
 }
 
+// Never waits: a process that does not read its socket misses what it has asked for. From any
+// thread.
+void answer(std::string_view text) {
+  const std::string message = std::string(1, '\0') + std::string(text);
+  send(kSocket, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void answer(const std::string& request, const std::string& text) {
+  answer(request + ":" + text.substr(0, kMaxAnswer));
+}
+
+// A request, and the descriptor that came with it, if any. Returns what recvmsg() does.
+ssize_t receive(std::string& request, Descriptor& file) {
+  char text[16];
+  union {
+    cmsghdr align;
+    char space[CMSG_SPACE(sizeof(int))];
+  } control;
+  iovec part{text, sizeof text};
+  msghdr m{};
+  m.msg_iov = &part;
+  m.msg_iovlen = 1;
+  m.msg_control = control.space;
+  m.msg_controllen = sizeof control.space;
+  const ssize_t n = recvmsg(kSocket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const cmsghdr* const c = n > 0 ? CMSG_FIRSTHDR(&m) : nullptr;
+  if (c != nullptr && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    file = Descriptor(fd);
+  }
+  request.assign(text, n > 0 ? static_cast<size_t>(n) : 0);
+  return n;
+}
+
+// The process reads no messages (LUATRACE): standard output is its standard error.
+void print_on_standard_output() {
+  struct stat out {
+  }, null{};
+  if (fstat(STDOUT_FILENO, &out) != 0 || stat("/dev/null", &null) != 0 ||
+      out.st_rdev == null.st_rdev)
+    return;
+  dup2(STDOUT_FILENO, STDERR_FILENO);
+}
+
 }  // namespace
 
-InsideBackend::InsideBackend(const Options& options, BackendHost& host,
-                             std::function<std::string(pid_t)> open,
-                             std::function<bool(uint64_t)> written)
+InsideBackend::InsideBackend(const Options& options, BackendHost& host, InsideActions actions)
     : CommandBackend(options, host, CommandFile{}, process_of_socket()),
       host_(host),
-      open_(std::move(open)),
-      written_(std::move(written)),
+      actions_(std::move(actions)),
+      has_flight_(options.flight != 0),
       pid_(process_of_socket()),
       pidfd_(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0))) {}
 
@@ -53,40 +99,56 @@ InsideBackend::~InsideBackend() {
 
 // -- The socket --
 
-// Never waits: a process that does not read its socket misses what it has asked for.
-void InsideBackend::answer(std::string_view text) const {
-  const std::string message = std::string(1, '\0') + std::string(text);
-  if (connected_) send(kSocket, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 Attached InsideBackend::begin() {
-  if (std::string why = open_(pid_); !why.empty()) return {Refusal::kOther, std::move(why)};
+  if (std::string why = actions_.open(pid_); !why.empty()) return {Refusal::kOther, std::move(why)};
   std::string why;
   if (host_.output_of(pid_, why) == nullptr) return {Refusal::kOther, why};
   std::string settings;
   for (const auto& [name, value] : environment()) settings += name + "=" + value + '\0';
   answer(settings);
+  print_on_standard_output();
   return {};
 }
 
-// What has happened until now reaches the file.
-void InsideBackend::flush() {
+// What has happened until now reaches the file. Empty, or why not.
+std::string InsideBackend::flush() {
   Drainer& drainer = host_.drainer();
-  if (drainer.call([&drainer] { drainer.flush_all(); }, kDrain) &&
-      written_(monotonic_ns() + kFlushNs))
-    answer("F");
-  else
-    answer("");
+  const bool done = drainer.call([&drainer] { drainer.flush_all(); }, kDrain) &&
+                    actions_.written(monotonic_ns() + kFlushNs);
+  return done ? "" : "the disk is too slow";
+}
+
+void InsideBackend::snapshot(const std::string& request, Descriptor file) {
+  std::string why;
+  const auto output = host_.output_of(pid_, why);
+  if (!has_flight_ || output == nullptr)
+    return answer(request, has_flight_ ? why : "the recording has no --flight");
+  if (file >= 0 && !actions_.is_replaceable(file))
+    return answer(request, "it exists and is not a trace");
+  SnapshotFile target;
+  target.name = file >= 0 ? "the snapshot" : "";
+  target.done = [request](const std::string& text) { answer(request, text); };
+  target.opened.fd = file.release();
+  actions_.snapshot(output, std::move(target));
+}
+
+void InsideBackend::on_request(const std::string& request, Descriptor file) {
+  if (request[0] == 'F') answer(request, flush());
+  if (request[0] == 'N') snapshot(request, std::move(file));
+  if (request[0] != 'S') return;
+  asked_to_stop_ = true;
+  stop_ = request;
 }
 
 void InsideBackend::read_requests() {
-  char request = 0;
-  ssize_t n;
-  while ((n = recv(kSocket, &request, 1, MSG_DONTWAIT)) > 0) {
-    if (request == 'F') flush();
-    if (request == 'S') asked_to_stop_ = true;
+  for (;;) {
+    Descriptor file;
+    std::string request;
+    const ssize_t n = receive(request, file);
+    if (n == 0) connected_ = false;
+    if (n <= 0) return;
+    on_request(request, std::move(file));
   }
-  if (n == 0) connected_ = false;
 }
 
 // -- The recording --
@@ -109,7 +171,7 @@ int InsideBackend::poll(uint64_t now) {
 }
 
 void InsideBackend::on_exit(int status) {
-  answer(std::string(1, static_cast<char>(status)));
+  answer(stop_, status == 0 ? "" : "status " + std::to_string(status));
 }
 
 }  // namespace luatrace::record

@@ -5,26 +5,35 @@
 // side is luajit-usdt/src/lj_ltapi.c.
 //
 // Invariants: the first answer is the settings; each request is answered once, the last one when
-// all files are complete. A process that closes its end is recorded until it ends: a daemon closes
-// all descriptors. What comes from the socket can end the recording, and nothing else.
+// all files are complete, one for a snapshot when that is complete, or will never be. A process
+// that closes its end is recorded until it ends: a daemon closes all descriptors. What comes from
+// the socket can end the recording, and nothing else.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "recorder/command/backend.h"
+#include "trace/descriptor.h"
 
 namespace luatrace::record {
 
+// What the backend asks of the session.
+struct InsideActions {
+  std::function<std::string(pid_t)> open;   // see CommandFile
+  std::function<bool(uint64_t)> written;    // waits until that time for the files
+  std::function<bool(int)> is_replaceable;  // see outputs.h
+  std::function<void(const std::shared_ptr<Output>&, SnapshotFile)> snapshot;  // of that output
+};
+
 class InsideBackend : public CommandBackend {
  public:
-  // open: see CommandFile. written: waits until that time for the files. Forks: create it before
-  // any thread; throws std::runtime_error.
-  InsideBackend(const Options& options, BackendHost& host, std::function<std::string(pid_t)> open,
-                std::function<bool(uint64_t)> written);
+  // Forks: create it before any thread; throws std::runtime_error.
+  InsideBackend(const Options& options, BackendHost& host, InsideActions actions);
   ~InsideBackend() override;
 
   Attached begin() override;
@@ -39,14 +48,16 @@ class InsideBackend : public CommandBackend {
 
  private:
   void read_requests();
-  void flush();
-  void answer(std::string_view text) const;
+  void on_request(const std::string& request, Descriptor file);
+  std::string flush();
+  void snapshot(const std::string& request, Descriptor file);
 
   BackendHost& host_;
-  std::function<std::string(pid_t)> open_;
-  std::function<bool(uint64_t)> written_;
-  pid_t pid_;       // the process
-  int pidfd_ = -1;  // if the kernel supports it
+  const InsideActions actions_;
+  const bool has_flight_;
+  std::string stop_ = "S0";  // the request to end
+  pid_t pid_;                // the process
+  int pidfd_ = -1;           // if the kernel supports it
   bool connected_ = true, ended_ = false, asked_to_stop_ = false;
 };
 

@@ -222,6 +222,9 @@ Attached read_stacks(pid_t pid, Stacks& stacks) {
     if (image.note.size < LT_NOTE_STACKS)
       return {Refusal::kNoLuaJIT, "has a LuaJIT with tracepoints that is too old for --stack: " +
                                       printable(image.path)};
+    if ((image.note.flags & LTN_GC64) == 0)
+      return {Refusal::kNoLuaJIT, "has a LuaJIT without GC64, whose stacks --stack cannot read: " +
+                                      printable(image.path)};
     readers.push_back(std::make_unique<ImageReader>(pid, image));
     if (!readers.back()->prepare())
       return {Refusal::kNoPermission, "cannot be looked at: its Lua VMs cannot be read"};

@@ -120,7 +120,7 @@ std::string check_note(const lt_note& n, const std::string& path) {
            std::to_string(n.control_version) + ", this recorder knows version " +
            std::to_string(LT_CONTROL_VERSION);
   const auto inside = [](int64_t v) { return v > -int64_t{kMaxStep} && v < int64_t{kMaxStep}; };
-  bool good = n.nslots <= 1024 && n.slot_size == 8 && (n.flags & LTN_GC64) != 0;
+  bool good = n.nslots <= 1024 && n.slot_size == 8;
   for (const int32_t v : {n.lt_next, n.lt_on, n.lt_stop, n.lt_seen, n.lt_ring, n.lt_fd, n.lt_rec,
                           n.lt_serial, n.lt_token})
     good = good && v >= 0 && v < 4096;

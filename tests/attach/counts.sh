@@ -6,7 +6,7 @@
 #   counts.sh BUILD HOW
 #
 # HOW: jit, eager, interpreter, stripped, static, library, renamed, deleted, states, threads, user,
-# two (LuaJITs in a process).
+# two (LuaJITs in a process); or the path of another luajit.
 source "$(dirname "$0")/lib.sh"
 how=$2
 script=("$here/gate.lua" "$scratch" "$here/work.lua" spin)
@@ -16,6 +16,7 @@ lib=$build/lib/libluajit-5.1.so.2
 states=1 as=()
 
 case $how in
+  /*) gate "$how" "${script[@]}" ;;
   jit) gate "$bin/luajit" "${script[@]}" ;;
   eager) gate "$bin/luajit" -Ohotloop=1 -Ohotexit=1 "${script[@]}" ;;
   interpreter) gate "$bin/luajit" -joff "${script[@]}" ;;
@@ -61,7 +62,7 @@ case $how in
   *) fail "unknown HOW '$how'" ;;
 esac
 case $how in
-  jit | eager | interpreter | stripped | user) ready ;;
+  jit | eager | interpreter | stripped | user | /*) ready ;;
   threads | two) ready 1 && ready 2 ;;
   *) ready 1 ;;
 esac

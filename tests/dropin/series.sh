@@ -38,7 +38,10 @@ for file in "${series[@]}" "$patches"/quirks/*.patch; do
 done
 
 quirks=("$patches"/quirks/*.patch)
-same "flavours and quirks" "$(awk '/^[a-z]/ { print $1 }' "$root/luajit-usdt/flavours.conf" | sort | tr '\n' ' ')" \
+# Those that are no flavours are alternatives, which apply tries.
+known=$(awk '/^[a-z]/ { print $1 }' "$root/luajit-usdt/flavours.conf"
+  sed -n '/^alternatives()/,/^}/s/.*) echo \(.*\) ;;/\1/p' "$root/luajit-usdt/scripts/apply" | tr ' ' '\n')
+same "flavours and quirks" "$(echo "$known" | sort -u | tr '\n' ' ')" \
   "$(printf '%s\n' "${quirks[@]##*/}" | sed 's/\.patch$//' | sort | tr '\n' ' ')"
 for file in "${quirks[@]}"; do
   own=$(changed "$file") all=$(changed "${series[@]}" "$file")

@@ -3,7 +3,7 @@
 #
 # LUATRACE: a program is observed without a change to it; whatever is wrong with the variable, the
 # program runs.
-#   environment.sh record|trace|tag|stuck|wrong
+#   environment.sh record|trace|tag|stuck|wrong|full
 source "$(dirname "$0")/../lib.sh"
 program=$(dirname "$0")/environment.lua
 err=$scratch/err
@@ -77,6 +77,14 @@ luatrace: end of the stacks'
     run mode=stuck,signal=USR1 none
     LUATRACE=mode=stuck bash -c 'trap "" USR2; luajit "$1" none' _ "$program" >"$scratch/out" 2>"$err"
     grep -q 'LUATRACE: signal: the program handles or ignores it' "$err" || fail "no message: $(cat "$err")"
+    ;;
+  full)
+    for mode in trace record; do
+      run mode=$mode,out=/dev/full calls
+      reported() { grep -q 'No space left on device' "$err"; }
+      within 20 "the message of mode=$mode" reported
+      same "lines ($mode)" "$(grep -c '^luatrace' "$err")" 1
+    done
     ;;
   wrong)
     for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \

@@ -127,11 +127,21 @@ class Oracle {
         return Gsub(s, d);
       case Statement::kIndex:
         return CallThrough(f.index_line, s.fn, d - 1);
+      case Statement::kCollect:
+        return d % 4 == 0 ? CallLibrary("collectgarbage") : void();
+      case Statement::kFlush:
+        return d % 4 == 1 ? CallLibrary("jit.flush") : void();
       case Statement::kAdd:
         return CallThrough(f.add_line, s.fn, d - 1);
       default:
         return CallThrough(f.call_line, s.fn, d - 1);
     }
+  }
+
+  void CallLibrary(const char* name) {
+    if (!Library()) return;
+    Enter(std::string("C:") + name);
+    Leave(Kind::kReturn);
   }
 
   void Gsub(const Statement& s, int d) {

@@ -26,10 +26,11 @@ class Random {
 Statement RandomStatement(Random& random, int functions, int nesting) {
   // Plain calls and loops are what makes code hot.
   static const Statement::Type mix[] = {
-      Statement::kCall,  Statement::kCall,      Statement::kCall,    Statement::kLoop,
-      Statement::kLoop,  Statement::kPcall,     Statement::kError,   Statement::kYield,
-      Statement::kYield, Statement::kCoroutine, Statement::kWrap,    Statement::kGsub,
-      Statement::kIndex, Statement::kAdd,       Statement::kCallable};
+      Statement::kCall,  Statement::kCall,      Statement::kCall,     Statement::kLoop,
+      Statement::kLoop,  Statement::kPcall,     Statement::kError,    Statement::kYield,
+      Statement::kYield, Statement::kCoroutine, Statement::kWrap,     Statement::kGsub,
+      Statement::kIndex, Statement::kAdd,       Statement::kCallable, Statement::kCollect,
+      Statement::kFlush};
   Statement s;
   s.type = mix[random.Below(static_cast<int>(std::size(mix)))];
   if (s.type == Statement::kLoop && nesting > 1) s.type = Statement::kCall;
@@ -122,6 +123,12 @@ class Printer {
         break;
       case Statement::kIndex:
         Line("sum = sum + I[" + fn + "][d - 1]");
+        break;
+      case Statement::kCollect:
+        Line("if d % 4 == 0 then local t = { d } sum = sum + #t collectgarbage() end");
+        break;
+      case Statement::kFlush:
+        Line("if d % 4 == 1 then jit.flush() end");
         break;
       case Statement::kAdd:
         Line("sum = sum + (A[" + fn + "] + (d - 1))");

@@ -24,6 +24,8 @@ struct Statement {
     kIndex,      // an __index function that calls F[fn]
     kAdd,        // an __add function that calls F[fn]
     kCallable,   // a __call function that calls F[fn]
+    kCollect,    // garbage is made, and collected: whole cycles in the middle of calls
+    kFlush,      // compiled code is discarded
     kTypes
   };
   Type type = kCall;

@@ -69,6 +69,10 @@ def profile(*inputs):
 
 
 MAKERS = {
+    # Exit 3 of trace 2 is taken 1,000 times, exit 0 of it 999 times.
+    "storm": lambda: re.sub(r"^55 1 trace exit 2 b=3$", "\n".join(["55 1 trace exit 2 b=3"] * 999 + ["55 1 trace exit 2 b=0"] * 998),
+                            open(file_of("jit")).read(), flags=re.M),
+    "cpuprofile": lambda: profile("cpu"),
     "chain": chain,
     # Half of cache's time, a new function, and one that is gone.
     "after": lambda: changed(

@@ -17,10 +17,20 @@
 namespace luatrace::analyze {
 namespace {
 
+// What callgrind calls costs: time, and CPU time if it is known.
+struct Cost {
+  uint64_t ns = 0, cpu_ns = 0;
+  Cost& operator+=(const Cost& other) {
+    ns += other.ns;
+    cpu_ns += other.cpu_ns;
+    return *this;
+  }
+};
+
 struct Edge {
   uint32_t callee = 0;
   uint64_t calls = 0;
-  uint64_t ns = 0;
+  Cost cost{};
   uint32_t open = 0;  // Open calls during the walk.
 };
 
@@ -28,31 +38,38 @@ class CallGraph {
  public:
   explicit CallGraph(const Report& report);
   const std::vector<std::vector<Edge>>& edges() const { return edges_; }
-  const std::vector<uint64_t>& self() const { return self_; }
+  const std::vector<Cost>& self() const { return self_; }
+  const Cost& whole() const { return whole_; }
 
  private:
   Edge& edge(uint32_t caller, uint32_t callee);
 
   std::vector<std::vector<Edge>> edges_;  // By caller.
   std::unordered_map<uint64_t, uint32_t> places_;
-  std::vector<uint64_t> self_;
+  std::vector<Cost> self_;
+  Cost whole_;
 };
 
 CallGraph::CallGraph(const Report& report)
     : edges_(report.functions.size()), self_(report.functions.size()) {
   const CallTree& tree = report.tree;
-  const std::vector<uint64_t> inclusive = inclusive_ns(tree);
+  auto cpu = [&](NodeId node) {
+    return tree[node].self - std::min(tree[node].self, report.cpu.off_at(node));
+  };
+  const std::vector<uint64_t> inclusive = inclusive_ns(tree),
+                              inclusive_cpu = subtree_sums(tree, cpu);
+  whole_ = {inclusive[0], inclusive_cpu[0]};
   auto of = [&](NodeId node) -> Edge* {
     return tree[node].parent ? &edge(tree[tree[node].parent].function, tree[node].function)
                              : nullptr;
   };
   TreeLinks(tree).walk(
       [&](NodeId node) {
-        self_[tree[node].function] += tree[node].self;
+        self_[tree[node].function] += {tree[node].self, cpu(node)};
         Edge* e = of(node);
         if (!e) return;
         e->calls += tree[node].calls;
-        if (e->open++ == 0) e->ns += inclusive[node];
+        if (e->open++ == 0) e->cost += {inclusive[node], inclusive_cpu[node]};
       },
       [&](NodeId node) {
         if (Edge* e = of(node)) e->open--;
@@ -62,7 +79,7 @@ CallGraph::CallGraph(const Report& report)
 Edge& CallGraph::edge(uint32_t caller, uint32_t callee) {
   auto& list = edges_[caller];
   auto [it, fresh] = places_.emplace(pair_key(caller, callee), list.size());
-  if (fresh) list.push_back({callee, 0, 0, 0});
+  if (fresh) list.push_back({callee});
   return list[it->second];
 }
 
@@ -116,25 +133,29 @@ void write_callgrind(std::ostream& out, const Report& report, const ExportOption
   std::vector<Position> at;
   for (size_t i = 0; i < names.size(); i++)
     at.push_back(position_of(report.functions[i], names[i]));
+  const bool has_cpu = report.cpu.known();
+  auto text = [&](const Cost& cost) {
+    return std::to_string(cost.ns) + (has_cpu ? ' ' + std::to_string(cost.cpu_ns) : "");
+  };
   Numbered objects, files, functions;
   out << "# callgrind format\nversion: 1\ncreator: luatrace\ncmd:" << commands(report)
-      << "\ndesc: Trust: " << trust_line(report)
-      << "\npositions: line\nevents: ns\nsummary: " << inclusive_ns(report.tree)[0] << "\n";
+      << "\ndesc: Trust: " << trust_line(report) << "\npositions: line\nevents: ns"
+      << (has_cpu ? " cpu" : "") << "\nsummary: " << text(graph.whole()) << "\n";
   for (uint32_t i = kReportUnknown; i < names.size(); i++) {
-    if (graph.self()[i] == 0 && graph.edges()[i].empty() && report.functions[i].calls == 0)
+    if (graph.self()[i].ns == 0 && graph.edges()[i].empty() && report.functions[i].calls == 0)
       continue;
     out << "\nob=" << objects(at[i].object) << "\nfl=" << files(at[i].file)
         << "\nfn=" << functions(names[i].unique) << '\n'
-        << at[i].line << ' ' << graph.self()[i] << '\n';
+        << at[i].line << ' ' << text(graph.self()[i]) << '\n';
     // A call that began before the trace, or elsewhere, is written as one call: readers take the
     // line after "calls=0" for self time.
     for (const Edge& e : graph.edges()[i])
       out << "cob=" << objects(at[e.callee].object) << "\ncfi=" << files(at[e.callee].file)
           << "\ncfn=" << functions(names[e.callee].unique)
           << "\ncalls=" << std::max<uint64_t>(e.calls, 1) << ' ' << at[e.callee].line << '\n'
-          << at[i].line << ' ' << e.ns << '\n';
+          << at[i].line << ' ' << text(e.cost) << '\n';
   }
-  out << "\ntotals: " << inclusive_ns(report.tree)[0] << '\n';
+  out << "\ntotals: " << text(graph.whole()) << '\n';
 }
 
 }  // namespace luatrace::analyze

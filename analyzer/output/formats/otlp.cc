@@ -136,7 +136,8 @@ void OtlpWriter::write(std::ostream& out, const std::vector<FrameName>& names,
   for (const auto& [key, value] : resource)
     attributes.message(1, ProtoMessage().text(1, key).message(2, ProtoMessage().text(1, value)));
   profiles.message(1, ProtoMessage().text(1, "luatrace"));
-  for (const SampleValue& value : sample_values(true)) profiles.message(2, profile_of(value));
+  for (const SampleValue& value : sample_values(report_, true))
+    profiles.message(2, profile_of(value));
   out << ProtoMessage()
              .message(1, ProtoMessage().message(1, attributes).message(2, profiles))
              .bytes();

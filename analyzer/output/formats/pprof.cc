@@ -3,6 +3,7 @@
 // first. A function is one location, at the line of its definition.
 #include "analyzer/output/formats/pprof.h"
 
+#include <algorithm>
 #include <map>
 #include <ostream>
 
@@ -61,7 +62,7 @@ ProtoMessage PprofWriter::type(const char* what, const char* unit) {
 
 void PprofWriter::header() {
   ProtoMessage fields;
-  for (const SampleValue& value : sample_values(all_))
+  for (const SampleValue& value : sample_values(report_, all_))
     fields.message(kSampleType, type(value.type, value.unit));
   fields.integer(kDefaultType, string("time"));
   fields.message(kPeriodType, type("time", "nanoseconds"));
@@ -87,12 +88,13 @@ void PprofWriter::function(uint64_t id, const FrameName& name) {
 void PprofWriter::samples() {
   const CallTree& tree = report_.tree;
   const NodeValues values(report_, all_);
+  const auto kinds = sample_values(report_, all_);
   std::vector<uint64_t> stack, numbers;
   ProtoMessage sample, fields;
   for (NodeId i{1}; i < tree.size(); ++i) {
     numbers.clear();
     bool any = false;
-    for (const SampleValue& value : sample_values(all_)) {
+    for (const SampleValue& value : kinds) {
       numbers.push_back(values.of(i, value.kind));
       any |= numbers.back() != 0 && value.kind != SampleValue::kInclusive;
     }
@@ -139,17 +141,24 @@ uint64_t NodeValues::of(NodeId node, SampleValue::Kind kind) const {
       return report_.tree[node].self;
     case SampleValue::kInclusive:
       return inclusive_[node];
+    case SampleValue::kCpu: {
+      const uint64_t self = report_.tree[node].self;
+      return self - std::min(self, report_.cpu.off_at(node));
+    }
     default:
       return report_.node_suspended_ns[node];
   }
 }
 
-std::span<const SampleValue> sample_values(bool all) {
-  static constexpr SampleValue kValues[] = {{SampleValue::kCalls, "calls", "count"},
-                                            {SampleValue::kSelf, "time", "nanoseconds"},
-                                            {SampleValue::kInclusive, "inclusive", "nanoseconds"},
-                                            {SampleValue::kSuspended, "suspended", "nanoseconds"}};
-  return std::span(kValues).first(all ? 4 : 2);
+std::vector<SampleValue> sample_values(const Report& report, bool all) {
+  std::vector<SampleValue> values{{SampleValue::kCalls, "calls", "count"},
+                                  {SampleValue::kSelf, "time", "nanoseconds"}};
+  if (all) {
+    values.push_back({SampleValue::kInclusive, "inclusive", "nanoseconds"});
+    values.push_back({SampleValue::kSuspended, "suspended", "nanoseconds"});
+  }
+  if (report.cpu.known()) values.push_back({SampleValue::kCpu, "cpu", "nanoseconds"});
+  return values;
 }
 
 void write_pprof(std::ostream& out, const Report& report, const ExportOptions& options) {

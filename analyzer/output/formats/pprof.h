@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Profiles for profiling servers, and what their samples consist of. --format pprof writes calls
-// and self times only: adding a sample type would change what its readers show first.
+// Profiles for profiling servers, and what their samples consist of. --format pprof writes calls,
+// self and CPU times only: adding a sample type would change what its readers show first.
 #pragma once
 
 #include <iosfwd>
-#include <span>
 #include <vector>
 
 #include "analyzer/report/report.h"
@@ -15,11 +14,12 @@ namespace luatrace::analyze {
 struct SampleValue {
   // kInclusive: of the calls of this call path; it is also in the samples of its callers, so only
   // sums over functions without recursion make sense.
-  enum Kind { kCalls, kSelf, kInclusive, kSuspended } kind;
+  enum Kind { kCalls, kSelf, kInclusive, kSuspended, kCpu } kind;
   const char *type, *unit;
 };
-// all: all four; otherwise calls and self time.
-std::span<const SampleValue> sample_values(bool all);
+// all: also inclusive and suspended time; otherwise calls and self time. The CPU time of the calls
+// themselves comes last, if it is known.
+std::vector<SampleValue> sample_values(const Report& report, bool all);
 
 // The values of the nodes of a report's call tree: numbers of calls, or ns.
 class NodeValues {

@@ -230,6 +230,10 @@ const char* page_kind(const ReportFunction& f) {
   return f.coroutine ? "coroutine" : kind_name(f.kind);
 }
 
+bool has_cpu_times(const ReportFunction* f) {
+  return f->has_cpu_times();
+}
+
 void write_functions(std::ostream& out, const FlameInput& input, const PackedTree& tree) {
   Names chunks, kinds;
   std::vector<size_t> chunk, kind;
@@ -257,6 +261,12 @@ void write_functions(std::ostream& out, const FlameInput& input, const PackedTre
     totals("beforeCalls", &FunctionTotals::before_calls);
     totals("beforeInclusive", &FunctionTotals::before_inclusive_ns);
     totals("beforeSelf", &FunctionTotals::before_self_ns);
+  }
+  if (std::any_of(input.functions.begin(), input.functions.end(), has_cpu_times)) {
+    write_column(out, "cpu", input.functions,
+                 [](auto* f) { return f->has_cpu_times() ? f->cpu_ns : 0; });
+    write_column(out, "selfCpu", input.functions,
+                 [](auto* f) { return f->has_cpu_times() ? f->self_cpu_ns : 0; });
   }
   out << ",\"times\":";
   write_array(out, input.functions, [&](auto* f) { write_times(out, *f); });

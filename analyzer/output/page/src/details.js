@@ -64,7 +64,8 @@ export function functionRows(func, total, before) {
   for (const [label, time] of [["inclusive", sums.inclusive], ["self", sums.self]]) {
     rows.push([label, `${formatTime(time)} (${formatShare(time, total)})`]);
   }
-  const { times } = func;
+  const { times, cpu } = func;
+  if (cpu && !before) rows.push(["CPU time, self", `${formatTime(cpu.inclusive)}, ${formatTime(cpu.self)}`]);
   if (times?.wall > func.inclusive * 1.001) rows.push(["including suspended time", formatTime(times.wall)]);
   if (!times?.complete) return rows;
   rows.push(["average call", formatTime(times.average)]);

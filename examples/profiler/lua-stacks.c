@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints the Lua stack of each Lua VM in a process: a reader of the ABI note (docs/abi-note.md),
+** small enough to begin a profiler with. Invariant: it knows only what is in luatrace_abi.h, and
+** each address from the process is read with limits, never trusted.
+**
+**   cc -I luajit-usdt/src lua-stacks.c -o lua-stacks && ./lua-stacks PID
+**
+** It stops the process's first thread for a moment. x86-64 with GC64. It does not show the calls
+** that compiled code has inlined, nor look for instructions between two frames. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "luatrace_abi.h"
+
+enum { MAX_FRAMES = 200, MAX_VMS = 100, MAX_COROUTINES = 50 };
+
+static int memory;
+static struct lt_abi abi;
+static uint64_t first_vm, vm_begin, vm_end; /* addresses in the process */
+static struct user_regs_struct regs;
+
+/* -- Memory of the process -- */
+
+static int read_at(uint64_t address, void *to, size_t size) {
+  return pread(memory, to, size, (off_t)address) == (ssize_t)size;
+}
+static uint64_t word(uint64_t address) {
+  uint64_t value;
+  return read_at(address, &value, sizeof value) ? value : 0;
+}
+static uint32_t word32(uint64_t address) {
+  uint32_t value;
+  return read_at(address, &value, sizeof value) ? value : 0;
+}
+static uint8_t byte(uint64_t address) {
+  uint8_t value;
+  return read_at(address, &value, sizeof value) ? value : 0;
+}
+
+/* -- The note -- */
+
+/* `note`: address of its contents. Returns 0 if this is another note, or a newer one. */
+static int take_note(uint64_t note, uint32_t size) {
+  const uint32_t needed = LTA_GC64 | LTA_FR2;
+  if (size < sizeof abi || !read_at(note, &abi, sizeof abi)) return 0;
+  if (abi.version != LT_ABI_VERSION || (abi.flags & needed) != needed) return 0;
+  first_vm = note + offsetof(struct lt_abi, vms) + (uint64_t)abi.vms;
+  vm_begin = note + offsetof(struct lt_abi, vm_begin) + (uint64_t)abi.vm_begin;
+  vm_end = note + offsetof(struct lt_abi, vm_end) + (uint64_t)abi.vm_end;
+  return 1;
+}
+
+/* In the notes of one segment. */
+static int search_notes(uint64_t at, uint64_t end) {
+  Elf64_Nhdr n;
+  char owner[sizeof LT_ABI_NAME];
+  while (at < end && read_at(at, &n, sizeof n)) {
+    const uint64_t name = at + sizeof n, text = name + ((n.n_namesz + 3ull) & ~3ull);
+    if (n.n_type == LT_ABI_TYPE && n.n_namesz == sizeof owner &&
+        read_at(name, owner, sizeof owner) && memcmp(owner, LT_ABI_NAME, sizeof owner) == 0)
+      return take_note(text, n.n_descsz);
+    at = text + ((n.n_descsz + 3ull) & ~3ull);
+  }
+  return 0;
+}
+
+/* In the file that is mapped from its beginning at that address. */
+static int search_file(uint64_t start) {
+  Elf64_Ehdr e;
+  Elf64_Phdr p;
+  uint64_t bias = start;
+  if (!read_at(start, &e, sizeof e) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0) return 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (unsigned i = 0; i < e.e_phnum && read_at(start + e.e_phoff + i * sizeof p, &p, sizeof p); i++) {
+      if (pass == 0 && p.p_type == PT_LOAD && p.p_offset == 0) bias = start - p.p_vaddr;
+      if (pass == 1 && p.p_type == PT_NOTE && p.p_filesz < 65536 &&
+          search_notes(bias + p.p_vaddr, bias + p.p_vaddr + p.p_filesz))
+        return 1;
+    }
+  return 0;
+}
+
+static int find_note(const char *pid) {
+  char path[64], line[512];
+  snprintf(path, sizeof path, "/proc/%s/maps", pid);
+  FILE *maps = fopen(path, "r");
+  int found = 0;
+  while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
+    uint64_t start, offset;
+    if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64, &start, &offset) == 2 && offset == 0)
+      found = search_file(start);
+  }
+  if (maps != NULL) fclose(maps);
+  return found;
+}
+
+/* -- Frames -- */
+
+/* The function of the frame with that base; 0: there is none. */
+static uint64_t function_at(uint64_t base) {
+  const uint64_t slot = word(base - 16), address = slot & ((1ull << abi.tag_shift) - 1);
+  if (slot >> abi.tag_shift != (~(uint64_t)abi.type_func & (~0ull >> abi.tag_shift))) return 0;
+  return byte(address + (uint64_t)abi.gc_type) == abi.type_func ? address : 0;
+}
+
+/* The number of the instruction before pc in a Lua function; 0: pc is not in it. */
+static uint32_t position(uint64_t fn, uint64_t pc) {
+  const uint64_t code = word(fn + (uint64_t)abi.fn_pc);
+  const uint64_t n = (pc - code) / (uint64_t)abi.bc_size;
+  const uint64_t proto = code - (uint64_t)abi.pt_size;
+  return pc > code && n <= word32(proto + (uint64_t)abi.pt_sizebc) ? (uint32_t)n - 1 : 0;
+}
+
+static uint32_t line_of(uint64_t proto, uint32_t pos) {
+  const uint32_t first = word32(proto + (uint64_t)abi.pt_firstline);
+  const uint32_t lines = word32(proto + (uint64_t)abi.pt_numline);
+  const uint64_t info = word(proto + (uint64_t)abi.pt_lineinfo);
+  if (pos == 0 || info == 0) return first;
+  if (lines < 256) return first + byte(info + pos - 1);
+  const uint32_t delta = word32(info + (lines < 65536 ? 2ull : 4ull) * (pos - 1));
+  return first + (lines < 65536 ? delta & 0xffff : delta);
+}
+
+static void print_frame(uint64_t fn, uint64_t pc) {
+  const uint8_t ffid = byte(fn + (uint64_t)abi.fn_ffid);
+  if (ffid == 1) printf("  C:%#" PRIx64 "\n", word(fn + (uint64_t)abi.fn_f));
+  if (ffid > 1) printf("  builtin#%u\n", ffid);
+  if (ffid != 0) return;
+  const uint64_t proto = word(fn + (uint64_t)abi.fn_pc) - (uint64_t)abi.pt_size;
+  const uint64_t name = word(proto + (uint64_t)abi.pt_chunkname);
+  char text[256] = "";
+  uint32_t size = word32(name + (uint64_t)abi.str_len);
+  if (size > sizeof text - 1) size = sizeof text - 1;
+  if (!read_at(name + (uint64_t)abi.str_size, text, size)) text[0] = 0;
+  printf("  L:%s:%u\n", text, line_of(proto, position(fn, pc)));
+}
+
+/* From that base down to the bottom of the coroutine's stack. */
+static void walk(uint64_t L, uint64_t base, uint64_t pc) {
+  const uint64_t bottom = word(L + (uint64_t)abi.L_stack) + 16;
+  for (int i = 0; base > bottom && i < MAX_FRAMES; i++) {
+    const uint64_t fn = function_at(base);
+    if (fn == 0) {
+      if (i > 0) printf("  (unknown)\n");
+      return;
+    }
+    print_frame(fn, pc);
+    uint64_t link = word(base - 8);
+    if ((link & 7) == (uint64_t)abi.frame_vararg) { /* The frame below is the same call's. */
+      base -= link & ~7ull;
+      link = word(base - 8);
+    }
+    const int type = (int)(link & (uint64_t)abi.frame_mask);
+    pc = 0;
+    if (type == abi.frame_lua) {
+      const uint32_t call = word32(link - 4);
+      base -= 8 * (2 + (call >> abi.bc_a_shift & 0xff));
+      pc = link;
+    } else {
+      if (type == abi.frame_cont && word(base + (uint64_t)(int64_t)abi.cont_fn) > (uint64_t)abi.cont_callback)
+        pc = word(base + (uint64_t)(int64_t)abi.cont_pc);
+      if (link >> 3 == 0) return;
+      base -= link & ~7ull;
+    }
+  }
+}
+
+/* The coroutine that has resumed L and waits for it; 0: the host has called L. */
+static uint64_t resumer(uint64_t L) {
+  const uint64_t flags = (uint64_t)abi.cf_flags;
+  uint64_t frame = word(L + (uint64_t)abi.L_cframe);
+  for (int i = 0; i < MAX_FRAMES && (frame & (uint64_t)abi.cf_resume) == 0; i++) {
+    frame = word((frame & ~flags) + (uint64_t)abi.cf_prev);
+    if (frame == 0) return 0;
+  }
+  frame &= ~flags;
+  const uint64_t ret = word(frame + (uint64_t)abi.cf_ret);
+  if (ret >= vm_begin && ret < vm_end) /* By coroutine.resume: its C frame is the next one. */
+    return word(frame + (uint64_t)(abi.cf_size + abi.cf_L));
+  return word(L + (uint64_t)abi.L_resumer);
+}
+
+static void print_vm(uint64_t g) {
+  uint64_t L = word(g + (uint64_t)abi.g_cur_L);
+  const uint64_t jit_base = word(g + (uint64_t)abi.g_jit_base);
+  printf("Lua VM %#" PRIx64 "%s\n", g, jit_base != 0 ? " (compiled code; what it has inlined is not shown)" : "");
+  if (L == 0 || word(L + (uint64_t)abi.L_cframe) == 0) {
+    printf("  (not in Lua)\n");
+    return;
+  }
+  const uint64_t frame = word(L + (uint64_t)abi.L_cframe) & ~(uint64_t)abi.cf_flags;
+  uint64_t base = word(L + (uint64_t)abi.L_base), pc = word(frame + (uint64_t)abi.cf_pc);
+  if (jit_base != 0) base = jit_base, pc = 0;
+  if (jit_base == 0 && regs.rip >= vm_begin && regs.rip < vm_end) base = regs.rdx, pc = regs.rbx;
+  for (int i = 0; i < MAX_COROUTINES && L != 0; i++) {
+    printf(" coroutine %#" PRIx64 "\n", L);
+    walk(L, base, pc);
+    L = resumer(L);
+    if (L != 0) base = word(L + (uint64_t)abi.L_base), pc = 0;
+  }
+}
+
+int main(int argc, char **argv) {
+  char path[64];
+  const pid_t pid = argc == 2 ? (pid_t)strtol(argv[1], NULL, 10) : 0;
+  if (pid <= 0) return fprintf(stderr, "usage: lua-stacks PID\n"), 2;
+  snprintf(path, sizeof path, "/proc/%d/mem", pid);
+  memory = open(path, O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return perror(path), 1;
+  if (!find_note(argv[1])) return fprintf(stderr, "no LuaJIT with an ABI note in process %d\n", pid), 1;
+  if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0 || ptrace(PTRACE_INTERRUPT, pid, 0, 0) != 0 ||
+      waitpid(pid, NULL, __WALL) != pid || ptrace(PTRACE_GETREGS, pid, 0, &regs) != 0)
+    return perror("ptrace"), 1;
+  uint64_t vm = word(first_vm);
+  for (int i = 0; i < MAX_VMS && vm != 0; i++, vm = word(vm + (uint64_t)abi.vm_next))
+    print_vm(vm + (uint64_t)(int64_t)abi.vm_g);
+  return 0; /* The kernel detaches. */
+}
