@@ -9,7 +9,7 @@ plain=$("$luajit" "$program")
 
 for options in "" -joff -Ohotloop=1,hotexit=1 -O0; do
   run=("$luajit" $options "$program")
-  watch --watch lines.lua:6 --print n,i,square,sum -- "${run[@]}"
+  watch --block --watch lines.lua:6 --print n,i,square,sum -- "${run[@]}"
   same "what the program prints ($options)" "$(printed)" "$plain"
   same "hits ($options)" "$(values | wc -l)" 6000
   same "the fifth ($options)" "$(values | sed -n 5p)" "$program:6 work: n=20 i=5 square=25 sum=30"
