@@ -17,6 +17,7 @@
 
 #include "lua.hpp"
 #include "module/arguments.h"
+#include "module/dump_file.h"
 #include "module/hooks.h"
 #include "module/json_reader.h"
 #include "module/report.h"
@@ -155,30 +156,16 @@ int dump(lua_State* lua) {
   return push_output(lua, a.list());
 }
 
-// Copies the whole file `from`. False: see errno.
-bool copy_output(int from, int to) {
-  char buffer[16384];
-  for (off_t at = 0;;) {
-    const ssize_t n = pread(from, buffer, sizeof buffer, at);
-    if (n <= 0) return n == 0;
-    for (ssize_t done = 0, m; done < n; done += m)
-      if ((m = write(to, buffer + done, static_cast<size_t>(n - done))) < 0) return false;
-    at += n;
-  }
-}
-
-// A report that fails leaves an older file as it is.
+// A report that fails, or does not fit on the disk, leaves an older file as it is.
 int dump_to(lua_State* lua) {
   const char* const path = luaL_checkstring(lua, 1);
   Arguments a(lua, 2, "dump_to");
   add_format(a);
   const char* why = nullptr;
   const int from = make_output(lua, a.list(), &why);
-  const int fd =
-      from < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-  if (from >= 0 && (fd < 0 || !copy_output(from, fd))) why = std::strerror(errno);
+  const int error = from < 0 ? 0 : dump_file(from, path);
   if (from >= 0) close(from);
-  if (fd >= 0 && close(fd) != 0 && why == nullptr) why = std::strerror(errno);
+  if (error != 0) why = std::strerror(error);
   if (why != nullptr) why = lua_pushfstring(lua, "%s: %s", path, why);
   return result(lua, why);
 }

@@ -147,13 +147,22 @@ double seconds_option(const std::string& text) {
   return seconds;
 }
 
-// Is it an option of ours that few other programs have?
-bool looks_like_ours(const std::string& word) {
+// Options that no other program is likely to have.
+constexpr const char* kOnlyOurs = "ring-size c-functions only-slow bpf-link flight";
+
+// Is it an option of ours that few other programs have, or only_ours: that no other one has?
+bool looks_like_ours(const std::string& word, bool only_ours) {
   for (const OptionSpec& o : record_program().options) {
     const std::string name = std::string("--") + o.name;
-    if (o.letter && o.value && word == std::string("-") + o.letter) return true;
+    if (only_ours && !is_choice(kOnlyOurs, o.name)) continue;
     if (std::string_view("verbose quiet help version").find(o.name) != std::string::npos) continue;
     if (word == name || word.starts_with(name + "=")) return true;
+    if (!o.letter || !o.value || only_ours) continue;
+    const std::string letter = std::string("-") + o.letter;
+    const bool number = o.letter == 'd' || o.letter == 'p';  // "-d5"
+    if (word == letter || (number && word.starts_with(letter) &&
+                           word.find_first_not_of("0123456789.", 2) == word.npos))
+      return true;
   }
   return false;
 }
@@ -254,9 +263,9 @@ const char* version_text() {
   return LUATRACE_VERSION;
 }
 
-std::string explain_misplaced(const std::vector<std::string>& command) {
-  for (size_t i = 1; i < command.size(); i++)
-    if (looks_like_ours(command[i]))
+std::string explain_misplaced(const std::vector<std::string>& command, bool failed) {
+  for (size_t i = 1; i < command.size() && command[i] != "--"; i++)
+    if (looks_like_ours(command[i], !failed))
       return shell_word(command[i]) + " after " + shell_word(command[0]) +
              " is an option of that command; options of luatrace-record come before it";
   return "";

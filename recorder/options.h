@@ -14,7 +14,7 @@ Options parse_options(int argc, char** argv, bool* done);
 const char* version_text();
 
 // Names the first of a command's words that looks like an option of ours, and where it belongs.
-// Empty: there is none.
-std::string explain_misplaced(const std::vector<std::string>& command);
+// Empty: there is none. If the command has not failed only options that it cannot mean otherwise.
+std::string explain_misplaced(const std::vector<std::string>& command, bool failed = true);
 
 }  // namespace luatrace::record

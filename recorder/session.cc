@@ -402,8 +402,10 @@ void Session::take_ending() {
     attacher_.log_end();
   }
   outputs_.remove_unused();
-  if (backend_->wait_status() > 0 && !options_.attach() && !options_.quiet)
-    if (const std::string text = explain_misplaced(options_.command); !text.empty()) log(text);
+  if (!options_.attach() && !options_.quiet) {
+    const std::string text = explain_misplaced(options_.command, backend_->wait_status() > 0);
+    if (!text.empty()) log(text);
+  }
   if (const pid_t command = backend_->command(); command > 0 && !options_.quiet)
     log("the command (process " + std::to_string(command) + ") continues without being recorded");
 }

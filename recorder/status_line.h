@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "recorder/backend/options.h"
 #include "recorder/drain/drainer.h"
@@ -23,8 +24,8 @@ class StatusLine {
   // elsewhere, as far as can be seen; with --quiet never.
   explicit StatusLine(const Options& options);
 
-  // Called often while events are recorded: draws the line once a second. begin_ns: when the
-  // recording began.
+  // Called often while events are recorded: draws the line, at once and then once a second.
+  // begin_ns: when the recording began.
   void update(uint64_t now, uint64_t begin_ns, Drainer& drainer, Outputs& outputs);
   // The recording has ended: erases the line.
   void end();
@@ -32,10 +33,12 @@ class StatusLine {
  private:
   struct Sums {
     std::atomic<uint64_t> at_ns = 0, events = 0, bytes = 0, lost = 0;
+    void count(const std::vector<std::shared_ptr<Output>>& all);
   };
+  void draw(uint64_t at, uint64_t begin_ns);
 
   const bool wanted_;
-  std::shared_ptr<Sums> sums_ = std::make_shared<Sums>();  // of the job of a second ago
+  std::shared_ptr<Sums> sums_ = std::make_shared<Sums>();  // of the last job
   uint64_t due_ns_ = 0, last_ns_ = 0, last_events_ = 0;
 };
 

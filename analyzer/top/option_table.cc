@@ -21,8 +21,8 @@ constexpr OptionSpec kOwnOptions[] = {
     {kTable, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
      "For programs whose host does not say for which request it works. With @coroutines instead of FN, each coroutine that the "
      "host resumes while no Lua runs is a request."},
-    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls, suspended or name",
-     "With --requests, of those that ended: wall (default), running, waits, others or unattributed.",
+    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls, suspended or name; with --requests wall (default), running, waits, others or unattributed",
+     "With --requests it is the order of those that ended.",
      "self inclusive calls suspended name wall running waits others unattributed"},
     {kTable, "limit", 0, "N", false, false, "number of rows; as many as the terminal has (default), or 20",
      "With --requests a third of them, or more, is for open requests."},

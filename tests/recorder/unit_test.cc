@@ -145,6 +145,19 @@ TEST(Options, TheCommandsOptionsAreItsOwn) {
   EXPECT_TRUE(o.verbose && o.quiet);
   EXPECT_EQ(1, o.seconds);
   EXPECT_EQ((std::vector<std::string>{"cmd", "-o", "y"}), o.command);
+  const auto explained = [](const char* word, bool failed) {
+    return explain_misplaced({"cmd", word}, failed)
+        .starts_with(std::string(word) + " after cmd is");
+  };
+  for (const char* word : {"-d", "-d5", "-p", "-p4711", "--include", "--max-size=1G", "--json"}) {
+    EXPECT_TRUE(explained(word, true)) << word;
+    EXPECT_FALSE(explained(word, false)) << word;
+  }
+  for (const char* word : {"--ring-size", "--only-slow=f=1ms", "--c-functions=none"})
+    EXPECT_TRUE(explained(word, false)) << word;
+  for (const char* word : {"-v", "-debug", "-path", "--quiet", "--help"})
+    EXPECT_FALSE(explained(word, true)) << word;
+  EXPECT_EQ("", explain_misplaced({"cmd", "--", "-d"}));
   EXPECT_EQ("-o after cmd is an option of that command; options of luatrace-record come before it",
             explain_misplaced(o.command));
   EXPECT_NE("", explain_misplaced({"cmd", "x", "--max-size=1M"}));
