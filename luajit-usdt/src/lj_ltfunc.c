@@ -358,7 +358,7 @@ static void name_known(LTState *lt, GCproto *pt, const char *name)
   }
   if (lt_ringon(lt) && lt_hasevents(lt, pt)) describe_proto(lt, pt);
   if (lt->watch && pt->lt_rec >> LTREC_SHIFT == lt->rec2 >> LTREC_SHIFT)
-    pt->lt_rec |= lj_ltwatch_named(lt, pt, name);
+    lj_ltwatch_named(lt, pt, name);
 }
 
 /* Give their names, and ids, to the functions that are defined in pt and have a name

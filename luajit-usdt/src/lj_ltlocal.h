@@ -200,7 +200,7 @@ LJ_FUNC void lj_ltwatch_begin(LTState *lt);
 LJ_FUNC void lj_ltwatch_again(LTState *lt);
 LJ_FUNC void lj_ltwatch_end(LTState *lt);
 LJ_FUNC uint32_t lj_ltwatch_find(LTState *lt, GCproto *pt, const char *name);
-LJ_FUNC uint32_t lj_ltwatch_named(LTState *lt, GCproto *pt, const char *name);
+LJ_FUNC void lj_ltwatch_named(LTState *lt, GCproto *pt, const char *name);
 LJ_FUNC void lj_ltwatch_freeproto(LTState *lt, GCproto *pt);
 LJ_FUNC void lj_ltwatch_notes(lua_State *L);
 LJ_FUNC int lj_ltwatch_at(LTWatch *w, const BCIns *pc);

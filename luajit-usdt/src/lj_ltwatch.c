@@ -291,7 +291,7 @@ static void watch_lines(LTState *lt)
 }
 
 /* Places that are functions of this name. Returns LTREC_* bits. */
-uint32_t lj_ltwatch_named(LTState *lt, GCproto *pt, const char *name)
+static uint32_t find_name_places(LTState *lt, GCproto *pt, const char *name)
 {
   LTWatch *w = lt->watch;
   uint32_t i, bits = 0;
@@ -299,11 +299,17 @@ uint32_t lj_ltwatch_named(LTState *lt, GCproto *pt, const char *name)
     if (!w->place[i].line && !fnmatch(w->place[i].pattern, name, 0) &&
 	add_point(w, pt, proto_bc(pt), i))
       bits |= LTREC_ENTRY;
-  if (bits && !(pt->lt_rec & LTREC_ENTRY)) {
-    w->flush = 1;
-    lt->stop |= LTSTOP_LOOK;
-  }
   return bits;
+}
+
+/* The name of a known function becomes known. It may have been compiled into other functions. */
+void lj_ltwatch_named(LTState *lt, GCproto *pt, const char *name)
+{
+  uint32_t bits = lt->watch->done ? 0 : find_name_places(lt, pt, name);
+  if (!(bits & ~pt->lt_rec)) return;
+  pt->lt_rec |= bits;
+  lt->watch->flush = 1;
+  lt->stop |= LTSTOP_LOOK;
 }
 
 /* A function becomes known: its places. name: or NULL. Returns LTREC_* bits. */
@@ -314,7 +320,7 @@ uint32_t lj_ltwatch_find(LTState *lt, GCproto *pt, const char *name)
   if (w->done || !strcmp(strdata(proto_chunkname(pt)), LUATRACE_HIDDEN)) return 0;
   for (i = 0; i < w->nplaces; i++)
     if (w->place[i].line) bits |= find_line(lt, pt, i);
-  bits |= lj_ltwatch_named(lt, pt, name);
+  bits |= find_name_places(lt, pt, name);
   if (!lines && w->nlines) watch_lines(lt);
   return bits;
 }
