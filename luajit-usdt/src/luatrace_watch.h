@@ -2,8 +2,8 @@
 ** Watched places: what a recorder asks of a Lua VM, and what the VM answers.
 ** SPDX-License-Identifier: MIT
 **
-** The request is text in the target's memory, after its control structure: lt_note.reserved is the
-** distance in bytes from struct lt_control to LT_WATCH_REQUEST_MAX+1 bytes of it; 0: this LuaJIT
+** The request is text in the target's memory, near its control structure: lt_note.reserved is the
+** signed distance in bytes from struct lt_control to LT_WATCH_REQUEST_MAX+1 bytes of it; 0: this LuaJIT
 ** cannot watch. It is written, like the settings in lt_control, before lt_control.ring; "" if nothing
 ** is to be watched. In a command it comes from the environment. The answers are event words.
 */
