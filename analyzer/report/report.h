@@ -90,6 +90,7 @@ struct ReportRequest {
   uint64_t unattributed_ns = 0;
   bool begun_before = false;  // It began before the recording, or in a gap.
   bool unfinished = false;    // Its end was not seen.
+  bool tail_call = false, unsure = false;  // As in RequestSums.
   std::vector<Wait> waits;    // The longest first.
   std::vector<Phase> phases;  // In the order in which they began.
   std::vector<std::pair<std::string, std::string>> labels;  // Key and value.

@@ -9,7 +9,7 @@ source=$1 build=$2
 source "$source/tests/nginx/nginx.sh"
 user=
 [ "$(id -u)" -ne 0 ] || user='user root;'
-for name in a b c; do echo 'ngx.say("file")' >$name.lua; done
+for name in a b c access; do echo 'ngx.ctx.name = ngx.var.uri if ngx.get_phase() == "content" then ngx.say("file") end' >$name.lua; done
 start_nginx "$source/tests/nginx/requests.conf" "$user" busy
 worker=$(pgrep -P $master)
 started+=($worker)
@@ -50,7 +50,7 @@ recorded() {
 
 # All on one connection, with the same address for each: what a location runs shows where it begins.
 record bare.bin
-uris="a b c a b c content content a b content access access exit access"
+uris="a b c a b c access content access content content a exit a both both a b both exit b"
 # shellcheck disable=SC2046
 curl -sS -m 20 -H 'Host: bare' $(printf "http://127.0.0.1:$port/%s " $uris) >bare.txt || fail "the server without a log phase"
 recorded

@@ -74,7 +74,7 @@ for field in wall start delayed; do good --turns --sort $field; done
 wrong "--request-by @coroutines cannot be combined with other values" --request-by @coroutines --request-by handle
 wrong "--request-by label: needs the key" --request-by label:
 # Requests are shown whole.
-for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function f" "--kind c" "--thread 1" "--vm 1" "--coroutine 1"; do
+for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "--function f" "--kind c" "--thread 1" "--vm 1" "--coroutine 1"; do
   for view in --requests "--request 1" "--slow-requests 1ms" "--request-by f"; do
     # shellcheck disable=SC2086
     wrong "cannot be combined with ${view% *}, which shows all of each request" $view $filter
@@ -83,6 +83,8 @@ for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function 
   wrong "cannot be combined with --turns, which shows all of each turn" --turns $filter
 done
 for view in --requests --turns "--request 1" --coroutines; do
+  # shellcheck disable=SC2086
+  good $view -r 1ms~ --request-by handle
   # shellcheck disable=SC2086
   wrong "--group-by has no effect on ${view% *}" $view --group-by file
   # shellcheck disable=SC2086

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/request_bounds.h"
+
+#include <algorithm>
+
+
+namespace luatrace::analyze {
+namespace {
+
+bool has_run(const RequestLife& life, FunctionId bottom) {
+  const auto& phases = life.sums.phases;
+  return std::any_of(phases.begin(), phases.end(),
+                     [&](const RequestPhase& p) { return p.function == bottom; });
+}
+
+// Whether a phase that the request has reached already shows that this is another one. Some phases
+// run several times; `set` once for each variable.
+bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
+  if (phase < life.reached) return true;
+  if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
+  return phase != Phase::kSet || has_run(life, bottom);
+}
+
+}  // namespace
+
+RequestBounds::Verdict RequestBounds::of(const RequestCoroutine& e, RequestLife& life,
+                                         FunctionId bottom, FunctionId waits_in) {
+  if (life.sums.phases.empty()) return Verdict::kSame;
+  const RequestRule r = rules_.of(bottom, called_);
+  if (waits_in && rules_.of(waits_in, called_).restarts)
+    return life.reached = r.phase, Verdict::kSame;
+  if (r.phase != Phase::kNone && is_repeated(life, r.phase, bottom)) return Verdict::kOther;
+  const bool own = e.created || e.resumed;  // It is not the main coroutine.
+  // Of the phases on the main coroutine only `set` comes before those in coroutines of their own.
+  if (!own && r.phase == Phase::kSet && life.entered) return by_pause(e, life, bottom);
+  if (!own || !e.fresh) return Verdict::kSame;
+  if (!r.main_chunk)  // A timer; a light thread if it has been used before.
+    return e.created ? Verdict::kOther : Verdict::kSame;
+  const bool late = life.answered || life.reached >= Phase::kContent;
+  if (r.phase == Phase::kNone && (late || has_run(life, bottom))) return Verdict::kOther;
+  return by_pause(e, life, bottom);
+}
+
+RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const RequestLife& life,
+                                               FunctionId bottom) {
+  Block& block = grown(blocks_, bottom);
+  const uint64_t last = std::min(life.last.total, e.since.total);
+  if (e.since.total - last < kPauseNs) return block.follows++, Verdict::kSame;
+  return block.follows > block.begins ? Verdict::kUnsureSame : Verdict::kUnsureOther;
+}
+
+}  // namespace luatrace::analyze
