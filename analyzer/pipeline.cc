@@ -245,13 +245,13 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
   });
   const auto requests = sum->requests->requests();
   RequestSurvey found;
-  if (options_.request) found.wanted = wanted_request(requests, options_.request, sum->requests->range());
+  if (options_.request)
+    found.wanted = wanted_request(requests, options_.request, sum->requests->range());
   if (options_.turns)
     for (const RequestSums* r : requests)
       grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
   if (options_.filter.group == GroupBy::kRequest)
-    found.groups = {requests, options_.filter.request_groups,
-                    [&](FunctionId f) {
+    found.groups = {requests, options_.filter.request_groups, [&](FunctionId f) {
                       return f == kTimerFunction ? timer_phase()
                                                  : describe(facts.functions[f], finder_);
                     }};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace luatrace::analyze {
 namespace {
 

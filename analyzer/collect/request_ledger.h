@@ -44,10 +44,10 @@ struct RequestLife {
   RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
-  RequestStepsId steps;   // In RequestStepLog.
-  bool uncounted = false; // It began to wait in `state` before the range.
-  bool entered = false;   // A block ran in a coroutine of its own, ...
-  bool answered = false;  // ... and then one without, which is of a later phase.
+  RequestStepsId steps;    // In RequestStepLog.
+  bool uncounted = false;  // It began to wait in `state` before the range.
+  bool entered = false;    // A block ran in a coroutine of its own, ...
+  bool answered = false;   // ... and then one without, which is of a later phase.
   bool lives = true;
   bool doubtful = false;  // A gap began since: it lives if one of its coroutines is seen again.
 };

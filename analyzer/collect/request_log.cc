@@ -76,9 +76,7 @@ void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t ad
   e.asked = address != 0;
   e.fresh = current.top == 0 && current.outside != Coroutine::Outside::kCall;
   if (!is_new) return;
-  // nginx's module makes a coroutine with another request, or none, and then sets its creator's.
-  const RequestId life = ledger_.find(address);
-  if (address && !(life && has_phase(ledger_[life], e.phase))) e.phase = kNoFunction;
+  e.phase = kNoFunction;
   work_for(e, kNoRequest);
 }
 
@@ -351,8 +349,8 @@ RequestState RequestStream::state_of(const RequestLife& life, EntryId& from) {
   return {own.function, entries_[other].wait, own.phase, own.coroutine};
 }
 
-// A coroutine that yields to the host waits. If it yields to a call that works for a request it is a
-// generator of it; if that works for none, it is the host: a scheduler written in Lua.
+// A coroutine that yields to the host waits. If it yields to a call that works for a request it is
+// a generator of it; if that works for none, it is the host: a scheduler written in Lua.
 void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   if (turns) turns->returns(ledger_.now(), co);
   Entry* e = entries_.find(co);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --requests: what the name of a function says about a request of nginx's lua module: the phase whose block it
-// is the main chunk of, and whether its wait is really that of another coroutine.
+// --requests: what the name of a function says about a request of nginx's lua module: the phase
+// whose block it is the main chunk of, and whether its wait is really that of another coroutine.
 #pragma once
 
 #include <cstdint>

@@ -208,10 +208,10 @@ void refuse_groups(const Options& o) {
   const bool written = o.json || o.csv || o.folded || o.flame || o.save_profile ||
                        !o.exports.format.empty() || !o.diff.empty() || !o.fail_if.empty();
   if (o.filter.group == GroupBy::kNone || !o.views.any() || others.any() || written) return;
-  const char* view = o.views.requests    ? "--requests"
-                     : o.views.turns     ? "--turns"
-                     : o.views.request   ? "--request"
-                                         : "--coroutines";
+  const char* view = o.views.requests  ? "--requests"
+                     : o.views.turns   ? "--turns"
+                     : o.views.request ? "--request"
+                                       : "--coroutines";
   throw UsageError(std::string("--group-by has no effect on ") + view +
                    ": leave it out, or add a view that has groups (--report, --tree, --waits)");
 }

@@ -91,27 +91,28 @@ std::string phases_text(const std::vector<NamedPart>& phases) {
 Row request_row(const Report& report, const ReportRequest& r) {
   const std::vector<NamedPart> waits = named_waits(report, r), phases = named_phases(report, r);
   const bool waited = !waits.empty() && waits[0].ns;
-  return {Cell::of_count(r.id),
-          Cell::of_time(r.start_ns),
-          Cell::of_time(r.wall_ns),
-          Cell::of_text(std::string(open_ends(r.begun_before, r.unfinished)) + (r.unsure ? "~" : "")),
-          Cell::of_time(r.running_ns),
-          Cell::of_time(r.wait_ns),
-          Cell::of_time(r.others_ns),
-          Cell::of_time(r.unattributed_ns),
-          Cell::of_time(r.collector_ns),
-          Cell::of_time(r.compiler_ns),
-          Cell::of_json(json_list(waits, "count", "ns", nullptr)),
-          Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
-          Cell::of_count(r.coroutines),
-          Cell::of_json(json_labels(r)),
-          Cell::of_json(r.unfinished ? "true" : "false"),
-          Cell::of_json(r.begun_before ? "true" : "false"),
-          Cell::of_json(r.unsure ? "true" : "false"),
-          Cell::of_count(r.vm),
-          Cell::of_text(report.files[r.file].path),
-          Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
-          Cell::of_text(phases_text(phases))};
+  return {
+      Cell::of_count(r.id),
+      Cell::of_time(r.start_ns),
+      Cell::of_time(r.wall_ns),
+      Cell::of_text(std::string(open_ends(r.begun_before, r.unfinished)) + (r.unsure ? "~" : "")),
+      Cell::of_time(r.running_ns),
+      Cell::of_time(r.wait_ns),
+      Cell::of_time(r.others_ns),
+      Cell::of_time(r.unattributed_ns),
+      Cell::of_time(r.collector_ns),
+      Cell::of_time(r.compiler_ns),
+      Cell::of_json(json_list(waits, "count", "ns", nullptr)),
+      Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
+      Cell::of_count(r.coroutines),
+      Cell::of_json(json_labels(r)),
+      Cell::of_json(r.unfinished ? "true" : "false"),
+      Cell::of_json(r.begun_before ? "true" : "false"),
+      Cell::of_json(r.unsure ? "true" : "false"),
+      Cell::of_count(r.vm),
+      Cell::of_text(report.files[r.file].path),
+      Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
+      Cell::of_text(phases_text(phases))};
 }
 
 void add_columns(Table& t, const std::string& sort) {

@@ -47,10 +47,11 @@ std::vector<WaitRow> sorted_waits(const Report& report) {
 // Groups that replace functions have callers; others have functions.
 const char* heading(const Report& report) {
   if (!report.grouped) return "function, by caller";
-  const bool by_function = std::any_of(report.waits.begin(), report.waits.end(), [&](const auto& w) {
-    return report.functions[w.first.second].kind != FunctionKind::kGroup &&
-           w.first.second != kReportRoot;
-  });
+  const bool by_function =
+      std::any_of(report.waits.begin(), report.waits.end(), [&](const auto& w) {
+        return report.functions[w.first.second].kind != FunctionKind::kGroup &&
+               w.first.second != kReportRoot;
+      });
   return by_function ? "group, by function" : "group, by caller";
 }
 

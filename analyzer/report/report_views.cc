@@ -390,7 +390,8 @@ ReportRequest report_request(const RequestSums& from,
                     .phases = {},
                     .labels = from.labels};
   for (const RequestWait& w : from.waits)
-    if (w.count || w.ns) out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
+    if (w.count || w.ns)
+      out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
   std::stable_sort(out.waits.begin(), out.waits.end(),
                    [](const auto& a, const auto& b) { return a.ns > b.ns; });
   for (const RequestPhase& p : from.phases)

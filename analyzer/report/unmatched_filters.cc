@@ -158,7 +158,7 @@ void UnmatchedFilters::nothing_left(std::vector<std::string>& out) const {
   others.min_ns = 0;
   const bool by_time = !others.filters();
   others.from = others.to = {};
-  out.push_back(by_time           ? "-t leaves nothing: no call ran as long as that"
+  out.push_back(by_time            ? "-t leaves nothing: no call ran as long as that"
                 : others.filters() ? "the filters leave nothing: no call matches all of them"
                                    : "-r: no call ran in that time");
 }

@@ -266,7 +266,8 @@ TEST(Requests, EachRunOfATimerIsARequest) {
   for (const ReportRequest& r : list) EXPECT_EQ(r.phases[0].function, list[0].phases[0].function);
 }
 
-// The main coroutine is a scheduler: it resumes those of requests 7 and 8, and polls meanwhile (f9).
+// The main coroutine is a scheduler: it resumes those of requests 7 and 8, and polls meanwhile
+// (f9).
 TEST(Requests, WaitWhileASchedulerInLuaRuns) {
   const std::string events =
       "1 entry 1\n5 create 2\n5 request 2 7\n5 resume 2\n5 entry 11\n7 entry 13\n8 suspend yield\n"
@@ -279,9 +280,10 @@ TEST(Requests, WaitWhileASchedulerInLuaRuns) {
 TEST(Requests, ATailCallEndsTheRequest) {
   PipelineOptions options;
   options.request_by = {"f2"};
-  const auto list = requests("5 entry 2\n6 tail 2\n6 entry 3\n9 return 3\n"
-                             "10 entry 2\n12 return 2\n",
-                             options);
+  const auto list = requests(
+      "5 entry 2\n6 tail 2\n6 entry 3\n9 return 3\n"
+      "10 entry 2\n12 return 2\n",
+      options);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_TRUE(list[0].tail_call);
   EXPECT_FALSE(list[1].tail_call);
