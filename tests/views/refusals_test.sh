@@ -114,10 +114,10 @@ done
 # An option for formats changes the format (perfetto and chrome have suspended time anyway), or is refused.
 coroutines=$source/tests/export/coroutines.txt
 for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g; s/ (see.*//'); do
-  "$analyze" -q --format "$format" -o plain.out "$coroutines"
+  "$analyze" -q --force --format "$format" -o plain.out "$coroutines"
   for option in "--unit ms" --suspended "--frames L" "--source-root dir"; do
     # shellcheck disable=SC2086
-    if "$analyze" -q --format "$format" $option -o other.out "$coroutines" 2>err; then
+    if "$analyze" -q --force --format "$format" $option -o other.out "$coroutines" 2>err; then
       case "$format $option" in perfetto*--suspended | chrome*--suspended) continue ;; esac
       ! cmp -s plain.out other.out || fail "--format $format ignores $option"
     else
