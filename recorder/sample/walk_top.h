@@ -147,7 +147,9 @@ WALK_FN int walk_in_compiled(struct walk* w) {
     return 1;
   }
   const uint64_t adjust = walk_u16(w, trace + WALK_OFFSET(w->abi->T_spadjust));
-  if (walk_in_code(w, trace, walk_word(w, inner - adjust - 8) - 1)) {
+  /* Below the stack pointer is an old return address. */
+  if (w->r.sp <= inner - adjust - 8 &&
+      walk_in_code(w, trace, walk_word(w, inner - adjust - 8) - 1)) {
     w->state = w->vmstate == w->abi->st_gc ? WALK_COLLECTOR : WALK_COMPILED_C;
     walk_trace(w, trace);
     return 1;
