@@ -103,7 +103,7 @@ def main():
             if options[:1] == ['--json']:
                 json.loads(text)
         for name in FORMATS:
-            run(['--format', name, '-o', out])
+            run(['--force', '--format', name, '-o', out])
             with open(out, 'rb') as f:
                 text = f.read()
             if not text:
