@@ -200,7 +200,7 @@ cp now.txt report && good report && rm report
 for output in flame:html page:html json:json csv:csv folded:folded; do
   name=${output%:*} file=out.${output#*:}
   wrong "^luatrace-analyze: '$file' is taken as a trace; write --$name=$file \(" --$name $file
-  good -q --$name=by.name && good -q --$name -o by.letter && good -q -o by.letter --$name
+  good -q --force --$name=by.name && good -q --force --$name -o by.letter && good -q --force -o by.letter --$name
   sed -i -E 's/"madeAt":.*,"chart":/"chart":/' by.name by.letter  # a page has its time and its command
   cmp by.name by.letter || fail "--$name=FILE and -o FILE --$name differ"
   mv by.name $file
