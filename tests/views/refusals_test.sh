@@ -82,6 +82,12 @@ for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function 
   # shellcheck disable=SC2086
   wrong "cannot be combined with --turns, which shows all of each turn" --turns $filter
 done
+for view in --requests --turns "--request 1" --coroutines; do
+  # shellcheck disable=SC2086
+  wrong "--group-by has no effect on ${view% *}" $view --group-by file
+  # shellcheck disable=SC2086
+  good $view --group-by file --report --request-by handle
+done
 wrong "^luatrace-analyze: --request needs exactly one trace" --request 1 before.txt
 wrong "^luatrace-analyze: --request: '0' is out of range" --request 0
 wrong "^luatrace-analyze: --request: there is no request 3: the trace has 2" --request 3 --request-by handle
