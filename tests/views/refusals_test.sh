@@ -122,10 +122,10 @@ done
 # An option for formats changes the format (perfetto and chrome have suspended time anyway), or is refused.
 coroutines=$source/tests/export/coroutines.txt
 for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g; s/ (see.*//'); do
-  "$analyze" -q --format "$format" -o plain.out "$coroutines"
+  "$analyze" -q --force --format "$format" -o plain.out "$coroutines"
   for option in "--unit ms" --suspended "--frames L" "--source-root dir"; do
     # shellcheck disable=SC2086
-    if "$analyze" -q --format "$format" $option -o other.out "$coroutines" 2>err; then
+    if "$analyze" -q --force --format "$format" $option -o other.out "$coroutines" 2>err; then
       case "$format $option" in perfetto*--suspended | chrome*--suspended) continue ;; esac
       ! cmp -s plain.out other.out || fail "--format $format ignores $option"
     else
@@ -208,7 +208,7 @@ cp now.txt report && good report && rm report
 for output in flame:html page:html json:json csv:csv folded:folded; do
   name=${output%:*} file=out.${output#*:}
   wrong "^luatrace-analyze: '$file' is taken as a trace; write --$name=$file \(" --$name $file
-  good -q --$name=by.name && good -q --$name -o by.letter && good -q -o by.letter --$name
+  good -q --force --$name=by.name && good -q --force --$name -o by.letter && good -q --force -o by.letter --$name
   sed -i -E 's/"madeAt":.*,"chart":/"chart":/' by.name by.letter  # a page has its time and its command
   cmp by.name by.letter || fail "--$name=FILE and -o FILE --$name differ"
   mv by.name $file
