@@ -241,7 +241,8 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
   std::deque<RequestLog> logs;
   const auto sum = survey(input, facts, [&](FilteredProfile& sink) {
     sink.requests = &logs.emplace_back(options_.request_by, RequestLog::Wanted{});
-    sink.requests->limit({plan().from, plan().to});
+    // The groups of a range have the names and the order of the whole recording.
+    if (options_.filter.group != GroupBy::kRequest) sink.requests->limit({plan().from, plan().to});
   });
   const auto requests = sum->requests->requests();
   RequestSurvey found;

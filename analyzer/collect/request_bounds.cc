@@ -31,21 +31,31 @@ RequestBounds::Verdict RequestBounds::of(const RequestCoroutine& e, RequestLife&
   if (r.phase != Phase::kNone && is_repeated(life, r.phase, bottom)) return Verdict::kOther;
   const bool own = e.created || e.resumed;  // It is not the main coroutine.
   // Of the phases on the main coroutine only `set` comes before those in coroutines of their own.
-  if (!own && r.phase == Phase::kSet && life.entered) return by_pause(e, life, bottom);
+  if (!own && r.phase == Phase::kSet && life.entered) return by_pause(e, life, bottom, r.phase);
   if (!own || !e.fresh) return Verdict::kSame;
   if (!r.main_chunk)  // A timer; a light thread if it has been used before.
     return e.created ? Verdict::kOther : Verdict::kSame;
   const bool late = life.answered || life.reached >= Phase::kContent;
   if (r.phase == Phase::kNone && (late || has_run(life, bottom))) return Verdict::kOther;
-  return by_pause(e, life, bottom);
+  return by_pause(e, life, bottom, r.phase);
+}
+
+void RequestBounds::logged(const RequestLife& life) {
+  for (const RequestPhase& p : life.sums.phases) grown(blocks_, p.function).logged = true;
 }
 
 RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const RequestLife& life,
-                                               FunctionId bottom) {
-  Block& block = grown(blocks_, bottom);
+                                               FunctionId bottom, Phase phase) {
   const uint64_t last = std::min(life.last.total, e.since.total);
+  const auto& phases = life.sums.phases;
+  if (std::any_of(phases.begin(), phases.end(),
+                  [this](const RequestPhase& p) { return grown(blocks_, p.function).logged; }))
+    return Verdict::kSame;
+  Block& block = grown(blocks_, bottom);
   if (e.since.total - last < kPauseNs) return block.follows++, Verdict::kSame;
-  return block.follows > block.begins ? Verdict::kUnsureSame : Verdict::kUnsureOther;
+  const bool ordered = phase > life.reached && life.reached != Phase::kNone;
+  const bool same = block.follows > block.begins || (ordered && block.follows == block.begins);
+  return same ? Verdict::kUnsureSame : Verdict::kUnsureOther;
 }
 
 }  // namespace luatrace::analyze

@@ -5,7 +5,10 @@
 // Most is decided by the order of nginx's phases. What remains is a block in a coroutine of its own
 // that may be a later phase of the request or the first one of another. nginx goes on to the next
 // phase at once, but has to send an answer and read from a connection before the next request; so a
-// pause decides, unless the block has mostly been seen to follow another one without a pause.
+// pause decides, unless the block has mostly been seen to follow another one without a pause. nginx
+// pauses within a request, too, where it compiles a block that runs for the first time: two blocks
+// in the order of the phases are of one request until the second one is known to begin some. Where
+// a log block has ended a request, no pause decides: nginx runs it in each request of that server.
 //
 // Invariant: only what a pause decides is kUnsure.
 #pragma once
@@ -37,13 +40,17 @@ class RequestBounds {
   Verdict of(const RequestCoroutine& e, RequestLife& life, FunctionId bottom, FunctionId waits_in);
   // A request begins with a call of this function.
   void begins(FunctionId bottom) { grown(blocks_, bottom).begins++; }
+  // A request has reached its log block.
+  void logged(const RequestLife& life);
 
  private:
   struct Block {
     uint64_t begins = 0;   // Requests that began with it, ...
     uint64_t follows = 0;  // ... and those in which it followed another block without a pause.
+    bool logged = false;   // It was in a request that a log block ended.
   };
-  Verdict by_pause(const RequestCoroutine& e, const RequestLife& life, FunctionId bottom);
+  Verdict by_pause(const RequestCoroutine& e, const RequestLife& life, FunctionId bottom,
+                   Phase phase);
 
   const CalledFunctions& called_;
   RequestRules& rules_;

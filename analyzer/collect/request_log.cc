@@ -193,6 +193,7 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   life.answered |= r.main_chunk && !own && life.entered;
   life.entered |= r.main_chunk && own;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
+  if (r.phase == Phase::kLog) bounds_.logged(life);
   phase_of(life.sums, e.phase);
   if ((r.main_chunk && own) || !life.main) life.main = e.self;
   if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed || rules_.by_label();

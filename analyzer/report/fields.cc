@@ -89,6 +89,8 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
     if (i == kReportUnknown ? f.self_ns == 0
                             : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
       continue;
+    // The phase of timers, which requests name, where nothing is grouped by phase.
+    if (f.kind == FunctionKind::kGroup && !f.calls && !f.wall_ns) continue;
     list.push_back(i);
   }
   if (sort == "name") return list;

@@ -50,7 +50,7 @@ recorded() {
 
 # All on one connection, with the same address for each: what a location runs shows where it begins.
 record bare.bin
-uris="a b c a b c access content access content content a exit a both both a b both exit b"
+uris="a b c a b c content content access content access content a exit a both both a b both exit b"
 # shellcheck disable=SC2046
 curl -sS -m 20 -H 'Host: bare' $(printf "http://127.0.0.1:$port/%s " $uris) >bare.txt || fail "the server without a log phase"
 recorded

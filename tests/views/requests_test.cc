@@ -211,8 +211,24 @@ TEST(Requests, NothingFollowsTheContent) {
 TEST(Requests, APauseDecidesWhatPhasesDoNot) {
   for (const auto& [first, second] : {std::pair(16, 18), std::pair(11, 15), std::pair(11, 16)}) {
     EXPECT_EQ(blocks_of(requests(block(10, 2, first) + block(20, 3, second))), "2 ");
-    EXPECT_EQ(blocks_of(requests(block(10, 2, first) + block(20 + kPause, 3, second))), "1~ 1~ ");
+    const bool ordered = second == 15;  // nginx compiles a block that runs for the first time.
+    EXPECT_EQ(blocks_of(requests(block(10, 2, first) + block(20 + kPause, 3, second))),
+              ordered ? "2~ " : "1~ 1~ ");
   }
+  // Unless the second one is known to begin requests.
+  EXPECT_EQ(blocks_of(requests(block(10, 2, 15) + block(30, 3, 11) + block(40 + kPause, 4, 15))),
+            "1 1~ 1~ ");
+}
+
+// A log block, which shows the end of each request.
+TEST(Requests, APauseDecidesNothingWhereALogBlockRan) {
+  const auto logged = [](int at, int co, int pause) {
+    return block(at, co, 16) + block(at + 10 + pause, co + 1, 18) +
+           std::to_string(at + 20 + pause) + " request 1 7\n" + std::to_string(at + 20 + pause) +
+           " entry 12\n" + std::to_string(at + 21 + pause) + " return 12\n" +
+           std::to_string(at + 21 + pause) + " request 1 0\n";
+  };
+  EXPECT_EQ(blocks_of(requests(logged(10, 2, 0) + logged(100, 4, kPause))), "3 3 ");
 }
 
 TEST(Requests, ABlockThatMostlyFollowsAnotherOneDoesSoAfterAPauseToo) {
@@ -291,7 +307,8 @@ TEST(Requests, ATailCallEndsTheRequest) {
 
 // -- Any trace --
 
-void expect_closed(const Report& report, uint64_t& waited) {
+// The ledgers of a recording, or of a range that begins so much later.
+void expect_closed(const Report& report, uint64_t& waited, uint64_t from = 0) {
   uint64_t own = 0;
   for (const ReportRequest& r : report.requests) {
     EXPECT_EQ(r.running_ns + r.wait_ns + r.others_ns + r.unattributed_ns, r.wall_ns);
@@ -303,7 +320,7 @@ void expect_closed(const Report& report, uint64_t& waited) {
     EXPECT_EQ(running, r.running_ns);
     EXPECT_EQ(in_waits, r.wait_ns);
     EXPECT_EQ(in_phases, r.wait_ns);
-    EXPECT_LE(r.start_ns, report.duration_ns);
+    EXPECT_LE(r.start_ns, from + report.duration_ns);
     own += r.running_ns;
     waited += r.wait_ns;
   }
@@ -365,11 +382,12 @@ TEST(Requests, LedgersOfRangesAddUp) {
     PipelineOptions before = options, after = options;
     before.filter.to = after.filter.from = tick(middle);
     const Report halves[] = {report_of(bytes, before), report_of(bytes, after)};
+    uint64_t waited = 0;
+    expect_closed(halves[0], waited);
+    expect_closed(halves[1], waited, middle);
     for (const ReportRequest& r : whole.requests) {
       uint64_t sums[5] = {};
       for (const Report& half : halves) {
-        uint64_t waited = 0;
-        expect_closed(half, waited);
         for (const ReportRequest& part : half.requests) {
           if (part.id != r.id) continue;
           const uint64_t figures[] = {part.wall_ns, part.running_ns, part.wait_ns, part.others_ns,
