@@ -41,7 +41,8 @@ RequestBounds::Verdict RequestBounds::of(const RequestCoroutine& e, RequestLife&
 }
 
 void RequestBounds::logged(const RequestLife& life) {
-  for (const RequestPhase& p : life.sums.phases) grown(blocks_, p.function).logged = true;
+  for (const RequestPhase& p : life.sums.phases)
+    if (p.function != kTimerFunction) grown(blocks_, p.function).logged = true;
 }
 
 RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const RequestLife& life,
@@ -49,7 +50,7 @@ RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const 
   const uint64_t last = std::min(life.last.total, e.since.total);
   const auto& phases = life.sums.phases;
   if (std::any_of(phases.begin(), phases.end(),
-                  [this](const RequestPhase& p) { return grown(blocks_, p.function).logged; }))
+                  [this](const RequestPhase& p) { return is_logged(p.function); }))
     return Verdict::kSame;
   Block& block = grown(blocks_, bottom);
   if (e.since.total - last < kPauseNs) return block.follows++, Verdict::kSame;

@@ -49,6 +49,7 @@ class RequestBounds {
     uint64_t follows = 0;  // ... and those in which it followed another block without a pause.
     bool logged = false;   // It was in a request that a log block ended.
   };
+  bool is_logged(FunctionId block) const { return block < blocks_.size() && blocks_[block].logged; }
   Verdict by_pause(const RequestCoroutine& e, const RequestLife& life, FunctionId bottom,
                    Phase phase);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/filter/phase.h"
 #include "analyzer/report/canonical_order.h"
 #include "cli/usage_error.h"
 
@@ -90,7 +91,7 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
                             : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
       continue;
     // The phase of timers, which requests name, where nothing is grouped by phase.
-    if (f.kind == FunctionKind::kGroup && !f.calls && !f.wall_ns) continue;
+    if (f.kind == FunctionKind::kGroup && f.name == kTimerPhase && !f.calls && !f.wall_ns) continue;
     list.push_back(i);
   }
   if (sort == "name") return list;
