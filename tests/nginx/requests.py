@@ -75,7 +75,9 @@ for uri, found in of_uri.items():
         wrong('%s is %.2f ms off $request_time in each of %d requests' % (uri, nearest, len(found)),
               found[0])
 
-timers = [r for r in requests if r['phases'][0]['name'] == 'timer' and waits(r, 'ngx.sleep') >= 18 * MS]
+# While a timer sleeps, another request may hold the worker.
+timers = [r for r in requests if r['phases'][0]['name'] == 'timer' and waits(r, 'ngx.sleep') > 0
+          and waits(r, 'ngx.sleep') + r['others_ns'] >= 18 * MS]
 if len(timers) < 5:
     sys.exit('FAIL: %d of 5 timers' % len(timers))
 if not any(waits(r, 'ngx.sleep') and r['others_ns'] >= 40 * MS for r in overlapping):
