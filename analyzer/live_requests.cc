@@ -42,6 +42,7 @@ Report LiveRequests::rows(const std::vector<RequestSums>& requests) const {
   report.files.emplace_back();
   const auto function = [&](FunctionId index) {
     if (index < kFirstFunction) return index == kUnknownFunction ? kReportUnknown : kReportRoot;
+    if (index == kTimerFunction) return report.function(timer_phase());
     return report.function(describe(facts_.functions[index], finder_));
   };
   for (const RequestSums& r : requests) {

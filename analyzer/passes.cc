@@ -18,6 +18,7 @@
 #include "analyzer/output/folded.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/formats.h"
+#include "analyzer/output/formats/own_output.h"
 #include "analyzer/output/jit_view.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
@@ -93,18 +94,35 @@ void cannot_write(Session& session, const std::string& path, const std::string& 
   session.unreadable = true;
 }
 
-void refuse_own_input(const Options& o) {
-  std::vector<std::string> outputs;
-  for (const auto& path : {o.json, o.csv, o.folded, o.flame, o.save_profile, o.convert})
-    if (path) outputs.push_back(*path);
-  if (find_format(o.exports.format)) outputs.push_back(o.exports.output);
-  if (o.flame && o.flame->empty() && !o.files.empty()) outputs.push_back(page_path(o.files[0]));
+// All files that are written, each with its kind (is_own_output()).
+std::vector<std::pair<std::string, std::string>> output_files(const Options& o) {
+  std::vector<std::pair<std::string, std::string>> files;
+  const auto add = [&](const std::optional<std::string>& path, const char* kind) {
+    if (path && !path->empty()) files.emplace_back(*path, kind);
+  };
+  add(o.json, "json");
+  add(o.csv, "csv");
+  add(o.folded, "folded");
+  add(o.flame, "page");
+  add(o.save_profile, "profile");
+  add(o.convert, "trace");
+  if (find_format(o.exports.format)) files.emplace_back(o.exports.output, o.exports.format);
+  if (o.flame && o.flame->empty() && !o.files.empty())
+    files.emplace_back(page_path(o.files[0]), "page");
+  return files;
+}
+
+void refuse_others_files(const Options& o) {
   std::error_code missing;
-  for (const auto& out : outputs)
+  for (const auto& [out, kind] : output_files(o)) {
     for (const auto* inputs : {&o.files, &o.diff})
       for (const std::string& in : *inputs)
         if (std::filesystem::is_regular_file(in, missing) && is_same_file(in, out))
           throw UsageError(printable(out) + " is an input file and would be overwritten");
+    if (o.force) continue;
+    if (const std::string why = why_kept(out, kind); !why.empty())
+      throw UsageError(printable(out) + ": " + why);
+  }
 }
 
 void warn_duplicates(const Options& o) {

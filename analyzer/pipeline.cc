@@ -20,10 +20,12 @@ namespace {
 
 // The observers of individual calls, for the streams of one worker.
 struct Observers {
-  Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted, const RequestLives& lives)
+  Observers(const PipelineOptions& o, const RequestLog::Wanted& wanted, const RequestLives& lives,
+            const TickRange& range)
       : slow(o.slow_over_ns, o.slow_by_wall, o.slow_limit),
         coroutines(o.coroutine_order, o.limit),
         requests(o.request_by, wanted) {
+    requests.limit(range);
     if (o.request_steps) requests.keep_steps(o.request_steps);
     if (o.turns) requests.collect_turns(lives, o.turn_order, o.limit);
   }
@@ -185,10 +187,13 @@ FilterPlan Pipeline::plan() const {
 }
 
 // Which request has this id.
-RequestLog::Wanted wanted_request(const std::vector<const RequestSums*>& requests, uint32_t id) {
+RequestLog::Wanted wanted_request(const std::vector<const RequestSums*>& requests, uint32_t id,
+                                  const TickRange& range) {
   if (id > requests.size())
     throw UsageError("--request: there is no request " + std::to_string(id) + ": the trace has " +
                      std::to_string(requests.size()) + " (see --requests)");
+  if (!requests[id - 1]->is_in(range))
+    throw UsageError("--request: request " + std::to_string(id) + " is not in the range of -r");
   return {requests[id - 1]->stream, RequestId(requests[id - 1]->number)};
 }
 
@@ -236,16 +241,21 @@ Pipeline::RequestSurvey Pipeline::survey_requests(Input& input) {
   std::deque<RequestLog> logs;
   const auto sum = survey(input, facts, [&](FilteredProfile& sink) {
     sink.requests = &logs.emplace_back(options_.request_by, RequestLog::Wanted{});
+    // The groups of a range have the names and the order of the whole recording.
+    if (options_.filter.group != GroupBy::kRequest) sink.requests->limit({plan().from, plan().to});
   });
   const auto requests = sum->requests->requests();
   RequestSurvey found;
-  if (options_.request) found.wanted = wanted_request(requests, options_.request);
+  if (options_.request)
+    found.wanted = wanted_request(requests, options_.request, sum->requests->range());
   if (options_.turns)
     for (const RequestSums* r : requests)
       grown(found.lives[r->stream], r->number) = {r->begin.busy, r->end.busy};
   if (options_.filter.group == GroupBy::kRequest)
-    found.groups = {requests, options_.filter.request_groups,
-                    [&](FunctionId f) { return describe(facts.functions[f], finder_); }};
+    found.groups = {requests, options_.filter.request_groups, [&](FunctionId f) {
+                      return f == kTimerFunction ? timer_phase()
+                                                 : describe(facts.functions[f], finder_);
+                    }};
   return found;
 }
 
@@ -272,7 +282,7 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, finder_);
     sink->limit(&budget);
-    observers.emplace_back(options_, survey.wanted, survey.lives)
+    observers.emplace_back(options_, survey.wanted, survey.lives, TickRange{plan.from, plan.to})
         .watch(*sink, options_, survey.groups);
     sink->label_groups = &labels;
     sink->calls = calls;

@@ -8,6 +8,11 @@
 
 namespace luatrace::analyze {
 
+// Whether groups are at the roots of the call tree.
+static bool groups_roots(const FilterOptions& o) {
+  return o.group != GroupBy::kNone && !o.groups_files();
+}
+
 FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts,
                                  FunctionTable& functions, const SymbolFinder& symbols)
     : plan_(plan),
@@ -96,10 +101,13 @@ RunningGroup FilteredProfile::running_group(const Coroutine& co) {
 }
 
 // The call on top ends; it may be a request.
-void FilteredProfile::leave_call(Coroutine& co, uint64_t running) {
+void FilteredProfile::leave_call(Coroutine& co, uint64_t now, uint64_t running) {
   const VmWork work = request_stream_->vm_work(placement_.function_of(co.notes[co.top].node));
-  if (work != VmWork::kNone && running != kNotSeen)
-    request_stream_->worked(co, work, facts_.clock.ns(running));
+  if (work != VmWork::kNone && running != kNotSeen) {
+    const TickRange& range = requests->range();
+    const uint64_t ticks = range.clamp(now) - range.clamp(now - std::min(now, running));
+    request_stream_->worked(co, work, facts_.clock.ns(ticks));
+  }
   const uint32_t from = request_groups ? running_group(co).from : 0;
   request_stream_->closed(co, co.top);
   if (from > 1 && from == co.top) running_groups_.leave(co, running_group(co));
@@ -173,7 +181,7 @@ void FilteredProfile::opened(Coroutine& co, uint64_t now, bool begins) {
   const RequestId request = requests ? request_stream_->opened(co, begins) : kNoRequest;
   follow_group(co);
   const Place p = place(co, co.top);
-  if (requests) add_to_request(co, request, {0, 0, begins, 0, 0});
+  if (requests) add_to_request(co, request, {0, 0, begins && scope_.has(now), 0, 0});
   f.node = co.frames[co.top].node;
   f.counted = begins && scope_.has(now) && scope_.wanted(co);
   if (coroutines && co.top == 1 && co.id && scope_.wanted(co) && scope_.has(now)) life_of(co, now);
@@ -196,7 +204,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
   for (auto* o : calls) o->closed(co, scope_.number(), now);
-  if (requests) leave_call(co, running);
+  if (requests) leave_call(co, now, running);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
   if (!co.watched_call) return;
   SlowCall call;
@@ -249,7 +257,7 @@ void FilteredProfile::end_run(uint64_t from, uint64_t to) {
 
 // --request: this happened in the innermost call of the coroutine.
 void FilteredProfile::add_to_request(const Coroutine& co, RequestId request, SlowNode what) {
-  if (!request_stream_->ledger().watches(request)) return;
+  if (!request_stream_->ledger().watches(request) || (!what.self && !what.calls)) return;
   RequestTrail& trail = *requests->trail();
   if (!trail.watch) trail.watch = trail.calls.watch(0, kNoFunction, 0);
   trail.calls.add(trail.watch, sums_.tree(), kRootNode, place(co, co.top).out, what);
@@ -259,7 +267,7 @@ void FilteredProfile::add_run_to_request(Coroutine& co, uint64_t from, uint64_t 
   request_stream_->ran_calls(co, from, to, facts_.clock);
   for (const auto& [work, ticks] :
        {std::pair(VmWork::kCollector, run_.collector), std::pair(VmWork::kCompiler, run_.compiler)})
-    if (ticks) request_stream_->worked(co, work, facts_.clock.ns(ticks));
+    if (ticks && run_.in_range) request_stream_->worked(co, work, facts_.clock.ns(ticks));
   if (co.top == 0) request_stream_->closed(co, 1);  // The outermost call has ended, too.
 }
 
@@ -277,8 +285,10 @@ bool FilteredProfile::take_time(uint64_t& from, uint64_t& to) {
 void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to) {
   stream_->machine = &machine;
   Coroutine& co = machine.current();
-  if (requests)
-    add_to_request(co, request_stream_->ran(co, from, to, facts_.clock), {0, 0, 0, to - from, 0});
+  if (requests) {
+    const uint64_t ticks = requests->range().clamp(to) - requests->range().clamp(from);
+    add_to_request(co, request_stream_->ran(co, from, to, facts_.clock), {0, 0, 0, ticks, 0});
+  }
   follow_group(co);
   const TimeKind kind = time_kind(co);
   report_time(machine, from, to,
@@ -347,7 +357,7 @@ ThreadSums& FilteredProfile::thread_sums(ThreadId tid) {
 
 // Computed for all nodes up to `node`, each from its parent's.
 FilteredProfile::Shown FilteredProfile::shown(NodeId node) {
-  const bool by_root = options_.group != GroupBy::kNone && options_.group < GroupBy::kFile;
+  const bool by_root = groups_roots(options_);
   while (shown_.size() <= node) {
     const CallNode& n = sums_.tree()[NodeId(static_cast<uint32_t>(shown_.size()))];
     const FunctionId function(n.function);
@@ -391,8 +401,12 @@ void FilteredProfile::end_wait(const Coroutine& co, uint64_t to, bool resumed) {
   const NodeId node = p.takes ? shown(p.out).call : kRootNode;
   if (!node) return;
   const CallTree& tree = sums_.tree();
-  WaitSums& sums =
-      (*waits)[{FunctionId(tree[node].function), FunctionId(shown(tree[node].parent).function)}];
+  const FunctionId function(tree[node].function);
+  // By function and caller; with groups at the roots of the tree, by group and function.
+  const auto key = groups_roots(options_)
+                       ? std::pair(shown(node).lane, function)
+                       : std::pair(function, FunctionId(shown(tree[node].parent).function));
+  WaitSums& sums = (*waits)[key];
   if (resumed && scope_.has(co.yielded) && to <= plan_.to)
     sums.add(to - std::min(to, co.yielded), facts_.clock);
   else

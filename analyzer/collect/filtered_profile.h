@@ -132,6 +132,9 @@ class FilteredProfile {
   void yielded(Coroutine& co, const Coroutine* resumer) {
     if (requests) request_stream_->yielded(co, resumer);
   }
+  void tails(const Coroutine& co) {
+    if (requests) request_stream_->tails(co);
+  }
   void off_cpu(Machine& machine, uint64_t ticks);
   void switched(const Coroutine& from, const Coroutine& to) {
     if (requests && request_stream_->turns) request_stream_->turns->switched(from, to);
@@ -196,7 +199,7 @@ class FilteredProfile {
   void follow_group(Coroutine& co) {
     if (has_running_groups()) running_groups_.follow(stream_->machine, co, running_group(co));
   }
-  void leave_call(Coroutine& co, uint64_t running);
+  void leave_call(Coroutine& co, uint64_t now, uint64_t running);
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];

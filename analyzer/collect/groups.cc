@@ -58,8 +58,8 @@ FunctionId Groups::of_call(FunctionId outer, FunctionId inherited, FunctionId ow
 }
 
 FunctionId Groups::of_outermost(FunctionId inherited, FunctionId own, bool is_main_chunk) {
-  if (own) return own;
-  return !inherited || (is_main_chunk && inherited == timers_) ? none() : inherited;
+  const FunctionId phase = outermost_phase(own, inherited, is_main_chunk, timers_);
+  return phase ? phase : none();
 }
 
 }  // namespace luatrace::analyze

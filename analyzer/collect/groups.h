@@ -41,8 +41,7 @@ class Groups {
   // Returns the group of a call: of a function in the group `own`, by a call in `outer`.
   // `inherited`: what the call inherits (Placement::inherited_from()), or kNoFunction.
   FunctionId of_call(FunctionId outer, FunctionId inherited, FunctionId own) const;
-  // Returns the phase of a coroutine's outermost call. That a timer's function is no main chunk
-  // distinguishes it from a *_by_lua_file.
+  // outermost_phase(), or none() if there is none.
   FunctionId of_outermost(FunctionId inherited, FunctionId own, bool is_main_chunk);
 
  private:

@@ -72,8 +72,9 @@ FunctionId Placement::inherited_from(uint32_t raw, bool by_host) {
   const FunctionId known = group_at(raw), creator = function_of(raw);
   if (groups_.by_plugin()) return groups_.is_none(known) ? kNoFunction : known;
   const bool is_call = creator >= kFirstFunction && !groups_.has(creator);
-  const bool timer = known ? is_call && rules(creator).creates_timers : by_host;
-  return timer ? groups_.timers() : known;
+  const bool creates_timers = is_call && rules(creator).creates_timers;
+  const FunctionId phase = inherited_phase(known, creates_timers, by_host, kTimerFunction);
+  return phase == kTimerFunction ? groups_.timers() : phase;
 }
 
 uint32_t Placement::enter_inherited(uint32_t raw, const Coroutine& co, const Coroutine* by) {

@@ -32,6 +32,7 @@ struct RequestCoroutine {
   RequestCoroutineId next, before;  // In that list.
   RequestId life, outer;            // Its own, and that of the running call that resumed it.
   FunctionId phase, outer_phase;    // The outermost call of its request's coroutine.
+  FunctionId inherited;             // The phase of what created it, or kTimerFunction.
   FunctionId bottom;                // Its outermost call.
   uint32_t depth = 0;               // Of the call that is a request (--request-by).
 };

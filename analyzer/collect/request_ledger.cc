@@ -9,8 +9,8 @@
 namespace luatrace::analyze {
 
 uint64_t RequestLedger::pass(uint64_t from, uint64_t to, Time kind, const Clock& clock) {
-  now_.total = std::max(now_.total, clock.ns(from));
-  const uint64_t ns = std::max(now_.total, clock.ns(to)) - now_.total;
+  now_.total = std::max(now_.total, clock.ns(range_.clamp(from)));
+  const uint64_t ns = std::max(now_.total, clock.ns(range_.clamp(to))) - now_.total;
   now_.total += ns;
   if (kind == Time::kBusy) now_.busy += ns;
   if (kind == Time::kIdle) now_.idle += ns;
@@ -88,7 +88,9 @@ void RequestLedger::settle_wait(RequestLife& life, uint64_t idle) {
   const uint64_t ns = idle - std::min(idle, life.since);
   life.since = std::max(idle, life.since);
   if (!life.state.function || ns == 0) return;
-  wait_of(life.sums, life.state.function, life.state.inner).ns += ns;
+  RequestWait& wait = wait_of(life.sums, life.state.function, life.state.inner);
+  wait.ns += ns;
+  wait.count += std::exchange(life.uncounted, false);
   phase_of(life.sums, life.state.phase).wait_ns += ns;
 }
 
@@ -98,7 +100,9 @@ void RequestLedger::waits(RequestId id, RequestState state, bool begins) {
   settle_wait(life, now_.idle);
   life.state = state;
   life.last = now_;
-  if (begins && state.function) wait_of(life.sums, state.function, state.inner).count++;
+  life.uncounted = begins && now_.tick < range_.from;
+  if (begins && state.function && range_.has(now_.tick))
+    wait_of(life.sums, state.function, state.inner).count++;
 }
 
 void RequestLedger::end(RequestId id, const RequestClock& at, bool unfinished) {

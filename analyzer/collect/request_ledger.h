@@ -44,9 +44,10 @@ struct RequestLife {
   RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
-  RequestStepsId steps;   // In RequestStepLog.
-  bool entered = false;   // A block ran in a coroutine of its own, ...
-  bool answered = false;  // ... and then one without, which is of a later phase.
+  RequestStepsId steps;    // In RequestStepLog.
+  bool uncounted = false;  // It began to wait in `state` before the range.
+  bool entered = false;    // A block ran in a coroutine of its own, ...
+  bool answered = false;   // ... and then one without, which is of a later phase.
   bool lives = true;
   bool doubtful = false;  // A gap began since: it lives if one of its coroutines is seen again.
 };
@@ -58,6 +59,9 @@ class RequestLedger {
  public:
   enum class Time { kBusy, kIdle, kUnknown };
 
+  // What is outside of the range takes no time.
+  void limit(const TickRange& range) { range_ = range; }
+  const TickRange& range() const { return range_; }
   // Also records the steps of the request with this number.
   void watch(RequestId id, RequestTrail* trail) {
     watched_ = id;
@@ -121,6 +125,7 @@ class RequestLedger {
   void add_step(RequestId id, const RequestClock& at);
   static void settle_wait(RequestLife& life, uint64_t idle);
 
+  TickRange range_;
   RequestClock now_;
   RequestId watched_;
   RequestTrail* trail_ = nullptr;

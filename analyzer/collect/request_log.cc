@@ -6,6 +6,7 @@
 
 #include "analyzer/collect/profile.h"
 #include "analyzer/collect/request_trail.h"
+#include "analyzer/filter/phase.h"
 
 namespace luatrace::analyze {
 
@@ -15,16 +16,6 @@ RequestStream::Owner RequestStream::owner(const Entry& e) const {
   if (ledger_.lives(e.outer)) return {e.outer, e.outer_phase};
   if (ledger_.lives(e.life)) return {e.life, e.phase};
   return {};
-}
-
-RequestRule RequestRules::of(FunctionId function, const CalledFunctions& called) {
-  KnownRule& known = grown(rules_, function);
-  if (known.known) return known;
-  const FunctionName f = called.described(function);
-  static_cast<RequestRule&>(known) = rule_of(f);
-  known.begins = by_call() && by_.matches(f);
-  known.known = true;
-  return known;
 }
 
 // Which labels the coroutines of a request have had, each with its last value.
@@ -40,29 +31,25 @@ static void add_labels(const Labels* from, decltype(RequestSums::labels)& labels
   }
 }
 
+static void set_open(RequestLedger& ledger, RequestCoroutine& e, bool open) {
+  if (e.open == open) return;
+  e.open = open;
+  if (!ledger.lives(e.life) || ledger[e.life].doubtful) return;
+  RequestLife& life = ledger[e.life];
+  open ? life.open++ : life.open--;
+}
+
 void RequestStream::work_for(Entry& e, RequestId life) {
   const bool open = e.open;
-  set_open(e, false);
+  set_open(ledger_, e, false);
   if (e.waiting) entries_.wake(e, ledger_[e.life]);
   if (e.life != life) {
     if (RequestLife& before = ledger_[e.life]; before.main == e.self) before.main = {};
     e.counted = false;
   }
   e.life = life;
-  set_open(e, open);
+  set_open(ledger_, e, open);
   if (ledger_.lives(life)) add_labels(e.labels.get(), ledger_[life].sums.labels);
-}
-
-void RequestStream::set_open(Entry& e, bool open) {
-  if (e.open == open) return;
-  e.open = open;
-  if (!ledger_.lives(e.life) || ledger_[e.life].doubtful) return;
-  RequestLife& life = ledger_[e.life];
-  open ? life.open++ : life.open--;
-}
-
-void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t address) {
-  if (rules_.by_host() && !rules_.by_label()) set_address(current, co, address);
 }
 
 // A value of the label stands for the host's address.
@@ -74,12 +61,14 @@ void RequestStream::labeled(const Coroutine& current, Coroutine& co) {
   Entry& e = entries_.of(co);
   const bool was_same = e.address == address;
   e.labels = co.labels;
-  if (rules_.by_label() && !was_same) return set_address(current, co, address);
+  if (rules_.by_label() && !was_same) return request(current, co, address, true);
   if (const RequestId life = owner(e).life; ledger_.lives(life))
     add_labels(e.labels.get(), ledger_[life].sums.labels);
 }
 
-void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_t address) {
+void RequestStream::request(const Coroutine& current, Coroutine& co, uint64_t address,
+                            bool is_label) {
+  if (!rules_.by_host() || rules_.by_label() != is_label) return;
   Entry& e = entries_.of(co);
   const bool is_new = address != e.address || !ledger_.lives(e.life);
   e.address = address;
@@ -93,14 +82,19 @@ void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_
 
 void RequestStream::created(const Coroutine& by, Coroutine& co) {
   if (co.labels) entries_.of(co).labels = co.labels;
+  const bool by_host = by.top == 0 && by.outside == Coroutine::Outside::kIdle;
   const Entry* creator = entries_.find(by);
-  if (creator == nullptr) return;
-  const Owner of = rules_.by_host() ? Owner{creator->life, creator->phase} : owner(*creator);
-  const uint64_t address = creator->address;  // The new entry may move the creator's.
+  if (creator == nullptr && !(by_host && rules_.by_host())) return;
+  const Entry from = creator ? *creator : Entry{};  // The new entry may move the creator's.
+  const Owner running = owner(from);
+  const Owner of = rules_.by_host() ? Owner{from.life, from.phase} : running;
+  const FunctionId call = by.top ? called_.function_of(by.frames[by.top].node) : kNoFunction;
+  const bool timer = call >= kFirstFunction && rules_.of(call, called_).creates_timers;
   Entry& e = entries_.of(co);
   e.created = true;
+  e.inherited = inherited_phase(running.phase, timer, by_host, kTimerFunction);
   if (!ledger_.lives(of.life)) return;
-  e.address = address;
+  e.address = from.address;
   e.phase = of.phase;
   work_for(e, of.life);
 }
@@ -135,6 +129,7 @@ void RequestStream::resumed_by_host(Coroutine& co) {
 void RequestStream::gone(Coroutine& co, Gone how) {
   Entry* e = entries_.find(co);
   if (turns) turns->gone(co.id);
+  hosts_.erase(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
   if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
@@ -164,49 +159,41 @@ void RequestStream::resolve(Entry& e) {
   work_for(e, life ? life : ledger_.begin(e.address, e.since));
 }
 
-// Whether a phase that the request has reached already shows that this is another one. Some phases
-// run several times; `set` once for each variable.
-static bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
-  if (phase < life.reached) return true;
-  if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
-  const auto& phases = life.sums.phases;
-  return phase != Phase::kSet || std::any_of(phases.begin(), phases.end(),
-                                             [&](const auto& p) { return p.function == bottom; });
-}
-
-// Whether the outermost call of a coroutine begins another request at the address of `life`, whose
-// end was not seen: there is no log phase.
-bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bottom) {
-  if (life.sums.phases.empty()) return false;
-  const RequestRule r = rules_.of(bottom, called_);
+// An outermost call begins: of the request with the coroutine's address, or of another one there.
+void RequestStream::find_bounds(Entry& e, FunctionId bottom) {
+  using Verdict = RequestBounds::Verdict;
+  RequestLife& life = ledger_[e.life];
   const Entry& waiting = entries_[life.waiting];
-  if (waiting.waiting && rules_.of(waiting.wait, called_).restarts)
-    return life.reached = r.phase, false;
-  if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
-  if (!e.fresh || !(e.created || e.resumed)) return false;
-  if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
-  return life.answered || std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
-                                      [&](const RequestPhase& p) { return p.function == bottom; });
+  const FunctionId waits_in = waiting.waiting ? waiting.wait : kNoFunction;
+  const Verdict verdict = bounds_.of(e, life, bottom, waits_in);
+  const bool unsure = verdict == Verdict::kUnsureSame || verdict == Verdict::kUnsureOther;
+  life.sums.unsure |= unsure;
+  if (verdict == Verdict::kOther || verdict == Verdict::kUnsureOther) {
+    ledger_.end(e.life, life.last, false);
+    work_for(e, ledger_.begin(e.address, e.since));
+    ledger_[e.life].sums.unsure = unsure;
+  }
+  if (ledger_[e.life].sums.phases.empty()) bounds_.begins(bottom);
 }
 
 // The coroutine, which works for its own request, has an outermost call.
 void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   resolve(e);
   if (!ledger_.lives(e.life)) return;
-  if (seen == Seen::kBegins && begins_anew(e, ledger_[e.life], bottom)) {
-    ledger_.end(e.life, ledger_[e.life].last, false);
-    work_for(e, ledger_.begin(e.address, e.since));
-  }
+  if (seen == Seen::kBegins) find_bounds(e, bottom);
   const RequestRule r = rules_.of(bottom, called_);
   const bool own = e.created || e.resumed;  // It is not the main coroutine.
   RequestLife& life = ledger_[e.life];
   if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
-  if (r.main_chunk || !e.phase) e.phase = bottom;
+  e.phase = outermost_phase(r.main_chunk ? bottom : kNoFunction, e.inherited, r.main_chunk,
+                            kTimerFunction);
+  if (!e.phase) e.phase = bottom;
   // A main chunk on the main coroutine that follows one in a coroutine of its own is a
   // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
   life.answered |= r.main_chunk && !own && life.entered;
   life.entered |= r.main_chunk && own;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
+  if (r.phase == Phase::kLog) bounds_.logged(life);
   phase_of(life.sums, e.phase);
   if ((r.main_chunk && own) || !life.main) life.main = e.self;
   if (!std::exchange(e.counted, true)) life.sums.coroutines += e.resumed || rules_.by_label();
@@ -226,7 +213,7 @@ void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
   e.of_vm = vm_work(bottom) != VmWork::kNone;
   if (e.of_vm) return;
   e.bottom = bottom;
-  if (!ledger_.lives(e.outer)) set_open(e, true);  // A generator may be dropped any time.
+  if (!ledger_.lives(e.outer)) set_open(ledger_, e, true);  // A generator may be dropped any time.
   if (rules_.by_host()) {
     if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
   } else if (ledger_.lives(e.life)) {
@@ -269,8 +256,14 @@ void RequestStream::closed(Coroutine& co, uint32_t depth) {
     work_for(*e, kNoRequest);
   }
   if (depth != 1) return;
-  set_open(*e, false);
+  set_open(ledger_, *e, false);
   e->phase = kNoFunction;
+}
+
+void RequestStream::tails(const Coroutine& co) {
+  const Entry* e = rules_.by_call() ? entries_.find(co) : nullptr;
+  if (e && co.top == e->depth && ledger_.lives(e->life) && !ledger_.lives(e->outer))
+    ledger_[e->life].sums.tail_call = true;
 }
 
 void RequestStream::cuts(bool gap) {
@@ -292,6 +285,11 @@ RequestId RequestStream::ran(Coroutine& co, uint64_t from, uint64_t to, const Cl
   return kNoRequest;
 }
 
+// Whether what runs in the coroutine is no request's, but resumes those that are.
+bool RequestStream::is_host(const Coroutine& co) {
+  return !hosts_.empty() && hosts_.contains(co.id) && !work_of(co).request;
+}
+
 RequestStream::Work RequestStream::work_of(const Coroutine& co) {
   const Entry* e = entries_.find(co);
   if (e == nullptr) return {};
@@ -303,9 +301,14 @@ RequestStream::Work RequestStream::work_of(const Coroutine& co) {
 RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
   Entry* e = entries_.find(co);
   if (e && e->asked && e->open && !ledger_.lives(e->outer)) outermost(*e, e->bottom, Seen::kOpen);
+  const Owner of = e ? owner(*e) : Owner{};
+  if (is_host(co)) {
+    if (turns && from < to) turns->host_runs(ledger_.now());
+    ledger_.pass(from, to, RequestLedger::Time::kIdle, clock);
+    return kNoRequest;
+  }
   if (from < to) begin_turn(co, false);
   const uint64_t ns = ledger_.pass(from, to, RequestLedger::Time::kBusy, clock);
-  const Owner of = e ? owner(*e) : Owner{};
   if (of.life) ledger_.ran(of.life, of.phase, e->id, ns);
   if (turns) turns->ran(of.life, of.phase, ns);
   return of.life;
@@ -319,7 +322,10 @@ void RequestStream::worked(const Coroutine& co, VmWork work, uint64_t ns) {
 // -- Turns --
 
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {
-  if (turns == nullptr || turns->is_open()) return;
+  if (turns == nullptr || is_host(co)) return;
+  const bool known = co.top == 1 && !co.hidden;
+  if (turns->is_open() && known) turns->name_entry(called_.function_of(co.frames[1].node));
+  if (turns->is_open()) return;
   const bool begun_before = reported && !co.resumed;
   const FunctionId entry =
       co.top ? called_.function_of(co.frames[1].node) : kUnknownFunction;  // After a gap.
@@ -344,12 +350,18 @@ RequestState RequestStream::state_of(const RequestLife& life, EntryId& from) {
   return {own.function, entries_[other].wait, own.phase, own.coroutine};
 }
 
-// Only a coroutine that yields to the host waits: any other one is a generator of its resumer.
+// A coroutine that yields to the host waits. If it yields to a call that works for a request it is
+// a generator of it; if that works for none, it is the host: a scheduler written in Lua.
 void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   if (turns) turns->returns(ledger_.now(), co);
   Entry* e = entries_.find(co);
-  if (e == nullptr || !co.top || !ledger_.lives(e->life) || (resumer && resumer->top)) return;
-  if (ledger_[e->life].doubtful) return;
+  if (e == nullptr || !co.top || !ledger_.lives(e->life) || ledger_[e->life].doubtful) return;
+  if (resumer && resumer->top) {
+    const Entry* by = entries_.find(*resumer);
+    if (ledger_.lives(e->outer) || (by && owner(*by).life)) return;
+    hosts_.insert(resumer->id);
+    if (turns) turns->host_runs(ledger_.now());
+  }
   FunctionId function = called_.function_of(co.frames[co.top].node);
   if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
     function = called_.function_of(co.frames[co.top - 1].node);
@@ -399,6 +411,7 @@ RequestStream& RequestLog::stream(StreamId number, const CalledFunctions& called
   const auto [it, fresh] = streams_.try_emplace(number, called, rules_);
   if (fresh && wanted_.number && number == wanted_.stream)
     it->second.ledger().watch(wanted_.number, trail_.get());
+  if (fresh) it->second.ledger().limit(range_);
   if (fresh && steps_) it->second.ledger().record_steps(steps_.get(), number);
   if (fresh && turns_) it->second.turns = &turns_->stream(number);
   return it->second;
@@ -406,6 +419,7 @@ RequestStream& RequestLog::stream(StreamId number, const CalledFunctions& called
 
 void RequestLog::add(const RequestLog& other) {
   if (trail_ && trail_->steps().empty() && !trail_->watch) trail_ = other.trail_;
+  range_ = other.range_;
   requests_.insert(requests_.end(), other.requests_.begin(), other.requests_.end());
   if (turns_) turns_->add(*other.turns_);
 }
@@ -414,14 +428,18 @@ void RequestLog::finish(const Clock& clock) {
   if (trail_ && trail_->watch) trail_->calls.finish(trail_->watch, {}, 0, clock);
   for (auto& [number, stream] : streams_) stream.ledger().move_to(requests_, number);
   streams_.clear();
+  for (RequestSums& r : requests_) {
+    r.begun_before |= r.begin.tick < range_.from;
+    r.unfinished |= r.end.tick > range_.to;
+  }
 }
 
 std::vector<const RequestSums*> RequestLog::requests() const {
   std::vector<const RequestSums*> out;
   for (const RequestSums& r : requests_) out.push_back(&r);
   std::sort(out.begin(), out.end(), [](const RequestSums* a, const RequestSums* b) {
-    return std::tie(a->begin.total, a->stream, a->number) <
-           std::tie(b->begin.total, b->stream, b->number);
+    return std::tie(a->begin.tick, a->stream, a->number) <
+           std::tie(b->begin.tick, b->stream, b->number);
   });
   return out;
 }

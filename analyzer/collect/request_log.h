@@ -8,15 +8,17 @@
 // call; any other one for its own.
 //
 // Invariant: an entry's life and the counters and lists of that life agree: change them by
-// work_for(), set_open() and RequestCoroutines::wait() and wake() only.
+// work_for(), set_open() (request_log.cc) and RequestCoroutines::wait() and wake() only.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyzer/collect/called_functions.h"
+#include "analyzer/collect/request_bounds.h"
 #include "analyzer/collect/request_coroutines.h"
 #include "analyzer/collect/request_ledger.h"
 #include "analyzer/collect/turns.h"
@@ -25,52 +27,24 @@
 
 namespace luatrace::analyze {
 
-// What is known of functions, once for all streams of a file.
-class RequestRules {
- public:
-  // Requests are the host's if `by` is empty, each coroutine that the host resumes if it is
-  // {kByCoroutines}, the values of a label if it begins with kByLabel, or else the calls that it
-  // matches.
-  explicit RequestRules(const std::vector<std::string>& by)
-      : by_coroutine_(by == std::vector<std::string>{kByCoroutines}), by_(by) {
-    if (by.size() == 1 && by[0].starts_with(kByLabel)) label_ = by[0].substr(kByLabel.size());
-  }
-
-  // A coroutine works for a request because it was told so: by the host, or by a label.
-  bool by_host() const { return by_.empty() || by_label(); }
-  bool by_label() const { return !label_.empty(); }
-  const std::string& label() const { return label_; }
-  bool by_coroutine() const { return by_coroutine_; }
-  bool by_call() const { return !by_host() && !by_coroutine(); }
-  RequestRule of(FunctionId function, const CalledFunctions& called);
-  // Names may have come that were not known before.
-  void forget() { rules_.clear(); }
-
- private:
-  struct KnownRule : RequestRule {
-    bool known = false;
-  };
-  const bool by_coroutine_;
-  std::string label_;
-  const FunctionPatterns by_;
-  std::vector<KnownRule> rules_;  // By function.
-};
-
 // Of one stream.
 class RequestStream {
  public:
   // The references must stay valid.
   RequestStream(const CalledFunctions& called, RequestRules& rules)
-      : called_(called), rules_(rules), entries_(called) {}
+      : called_(called), rules_(rules), entries_(called), bounds_(called, rules) {}
 
   // What the stack machine reports, see FilteredProfile.
-  void request(const Coroutine& current, Coroutine& co, uint64_t address);
+  // The coroutine works for this request; is_label: because a label says so.
+  void request(const Coroutine& current, Coroutine& co, uint64_t address, bool is_label = false);
   void labeled(const Coroutine& current, Coroutine& co);
   void created(const Coroutine& by, Coroutine& co);
   void attached(Coroutine& co, const Coroutine* by);
   // Returns the request that the call works for, if it is known.
   RequestId opened(Coroutine& co, bool begins);
   void closed(Coroutine& co, uint32_t depth);
+  // The call on top is about to end by a tail call.
+  void tails(const Coroutine& co);
   void yielded(Coroutine& co, const Coroutine* resumer);
   void resumed(Coroutine& co);
   void gone(Coroutine& co, Gone how);
@@ -114,11 +88,10 @@ class RequestStream {
   enum class Seen { kBegins, kReported, kOpen };
 
   Owner owner(const Entry& e) const;
-  void set_address(const Coroutine& current, Coroutine& co, uint64_t address);
   void work_for(Entry& e, RequestId life);
-  void set_open(Entry& e, bool open);
   void resolve(Entry& e);
-  bool begins_anew(const Entry& e, RequestLife& life, FunctionId bottom);
+  void find_bounds(Entry& e, FunctionId bottom);
+  bool is_host(const Coroutine& co);
   void outermost(Entry& e, FunctionId bottom, Seen seen);
   void outermost_opened(Entry& e, FunctionId bottom, bool begins);
   void call_opened(Coroutine& co, bool begins);
@@ -129,6 +102,8 @@ class RequestStream {
   RequestRules& rules_;
   RequestLedger ledger_;
   RequestCoroutines entries_;
+  RequestBounds bounds_;
+  std::unordered_set<CoroutineId, RandomHash> hosts_;  // See yielded(). They live.
   // By coroutine: for which request it worked when a gap began.
   std::unordered_map<CoroutineId, RequestId, RandomHash> before_gap_;
 };
@@ -147,9 +122,12 @@ class RequestLog {
   void keep_steps(size_t limit);
   // Also collects the turns; the arguments are those of TurnLog.
   void collect_turns(const RequestLives& lives, TurnLog::By order, size_t limit) {
-    turns_.emplace(lives, order, limit);
+    turns_.emplace(lives, order, limit, range_);
   }
 
+  // The range of time that the requests are shown of. Before any stream().
+  void limit(const TickRange& range) { range_ = range; }
+  const TickRange& range() const { return range_; }
   // Whether it must see each call.
   bool follows_calls() const { return rules_.by_call() || wanted_.number; }
   RequestStream& stream(StreamId number, const CalledFunctions& called);
@@ -163,16 +141,18 @@ class RequestLog {
   const TurnLog* turns() const { return turns_ ? &*turns_ : nullptr; }
   // See RequestRules::forget().
   void forget_rules() { rules_.forget(); }
-  // Adds the requests of other streams.
+  // Adds the requests of other streams, of the same range.
   void add(const RequestLog& other);
   // All has been read.
   void finish(const Clock& clock);
-  // The requests in the order in which they began. Valid after finish().
+  // The requests in the order in which they began, also those outside of the range. Valid after
+  // finish().
   std::vector<const RequestSums*> requests() const;
 
  private:
   RequestRules rules_;
   const Wanted wanted_;
+  TickRange range_;
   std::shared_ptr<RequestTrail> trail_;
   std::shared_ptr<RequestStepLog> steps_;
   std::optional<TurnLog> turns_;

@@ -8,6 +8,7 @@
 
 #include "analyzer/filter/phase.h"
 #include "analyzer/symbols/vm_work.h"
+#include "base/grow_array.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -20,8 +21,8 @@ constexpr std::pair<std::string_view, Phase> kDirectives[] = {
     {"body_filter", Phase::kBody},      {"log", Phase::kLog}};
 
 // nginx's lua module runs coroutines itself: what resumes one is a C function that yields to it.
-constexpr std::array<std::string_view, 4> kWaitsForOthers = {"thread.wait", "wait",
-                                                             "coroutine.resume", "resume"};
+constexpr std::array<std::string_view, 6> kWaitsForOthers = {
+    "thread.wait", "wait", "coroutine.resume", "resume", "coroutine.__resume", "__resume"};
 constexpr std::array<std::string_view, 4> kRestarts = {"ngx.exec", "exec", "ngx.req.set_uri",
                                                        "set_uri"};
 
@@ -45,12 +46,30 @@ RequestRule rule_of(const FunctionName& f) {
   if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
   rule.waits_for_others = has(kWaitsForOthers, name);
   rule.restarts = has(kRestarts, name);
+  rule.creates_timers = creates_timers(f);
   return rule;
 }
 
 std::string phase_name(const FunctionName& f) {
   const std::string name = nginx_phase(f);
   return name.empty() ? display_name(f) : name;
+}
+
+FunctionName timer_phase() {
+  FunctionName f;
+  f.kind = FunctionKind::kGroup;
+  f.name = kTimerPhase;
+  return f;
+}
+
+RequestRule RequestRules::of(FunctionId function, const CalledFunctions& called) {
+  KnownRule& known = grown(rules_, function);
+  if (known.known) return known;
+  const FunctionName f = called.described(function);
+  static_cast<RequestRule&>(known) = rule_of(f);
+  known.begins = by_call() && by_.matches(f);
+  known.known = true;
+  return known;
 }
 
 }  // namespace luatrace::analyze

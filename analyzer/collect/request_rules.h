@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What the name of a function says about a request of nginx's lua module: the phase whose block it
-// is the main chunk of, and whether its wait is really that of another coroutine.
+// --requests: what the name of a function says about a request of nginx's lua module: the phase
+// whose block it is the main chunk of, and whether its wait is really that of another coroutine.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "analyzer/collect/called_functions.h"
+#include "analyzer/filter/pattern.h"
+#include "analyzer/filter/phase.h"
 #include "analyzer/symbols/function_name.h"
 
 namespace luatrace::analyze {
@@ -44,6 +48,7 @@ struct RequestRule {
   bool waits_for_others = false;  // While it is suspended, other coroutines of the request run.
   bool restarts = false;          // It goes back to an earlier phase (ngx.exec): it never returns.
   VmWork work = VmWork::kNone;    // What the VM does says nothing about whose code runs.
+  bool creates_timers = false;    // A coroutine that it creates is a timer.
   bool begins = false;            // --request-by: each call of it is a request.
 };
 
@@ -52,5 +57,39 @@ RequestRule rule_of(const FunctionName& function);
 // The name of the phase whose outermost function this is: the directive's for a block in
 // nginx.conf ("access" for access_by_lua), else that of the function.
 std::string phase_name(const FunctionName& function);
+
+// What stands for the phase of timers (kTimerFunction) in reports.
+FunctionName timer_phase();
+
+// What is known of functions, once for all streams of a file.
+class RequestRules {
+ public:
+  // Requests are the host's if `by` is empty, each coroutine that the host resumes if it is
+  // {kByCoroutines}, the values of a label if it begins with kByLabel, or else the calls that it
+  // matches.
+  explicit RequestRules(const std::vector<std::string>& by)
+      : by_coroutine_(by == std::vector<std::string>{kByCoroutines}), by_(by) {
+    if (by.size() == 1 && by[0].starts_with(kByLabel)) label_ = by[0].substr(kByLabel.size());
+  }
+
+  // A coroutine works for a request because it was told so: by the host, or by a label.
+  bool by_host() const { return by_.empty() || by_label(); }
+  bool by_label() const { return !label_.empty(); }
+  const std::string& label() const { return label_; }
+  bool by_coroutine() const { return by_coroutine_; }
+  bool by_call() const { return !by_host() && !by_coroutine(); }
+  RequestRule of(FunctionId function, const CalledFunctions& called);
+  // Names may have come that were not known before.
+  void forget() { rules_.clear(); }
+
+ private:
+  struct KnownRule : RequestRule {
+    bool known = false;
+  };
+  const bool by_coroutine_;
+  std::string label_;
+  const FunctionPatterns by_;
+  std::vector<KnownRule> rules_;  // By function.
+};
 
 }  // namespace luatrace::analyze

@@ -57,7 +57,7 @@ void TurnStream::begin(const RequestClock& at, FunctionId entry, bool begun_befo
   turn_.serial = serial_++;
   turn_.begin = at;
   turn_.entry = entry;
-  turn_.begun_before = begun_before;
+  turn_.begun_before = begun_before || at.tick < log_.range().from;
   owners_.clear();
 }
 
@@ -146,6 +146,7 @@ void TurnStream::name_owner() {
 void TurnStream::end(const RequestClock& at) {
   open_ = false;
   turn_.ns = at.total - turn_.begin.total;
+  turn_.unfinished |= at.tick > log_.range().to;
   if (turn_.ns == 0) return;  // Nobody waited, and there is no telling how many of them there were.
   const BusyTime turn{turn_.begin.busy, at.busy};
   enter_lives(turn);

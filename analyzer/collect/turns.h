@@ -60,6 +60,12 @@ class TurnStream {
 
   bool is_open() const { return open_; }
   void begin(const RequestClock& at, FunctionId entry, bool begun_before);
+  // The outermost call of the coroutine with which the turn began, unless it had one then.
+  void name_entry(FunctionId entry) {
+    if (turn_.entry == kUnknownFunction) turn_.entry = entry;
+  }
+  // A scheduler written in Lua runs, which is the requests' host.
+  void host_runs(const RequestClock& at) { stop(at, true); }
   // A call ran for `ns`, for this request if it is one.
   void ran(RequestId request, FunctionId phase, uint64_t ns);
   // No call of the coroutine, which is current, runs any more; one of its resumers may.
@@ -107,9 +113,12 @@ class TurnLog {
  public:
   enum class By { kWall, kStart, kDelayed };
   // The turns of all streams; the first `limit` (0: all) in this order. `lives` must stay valid.
-  TurnLog(const RequestLives& lives, By by, size_t limit) : lives_(lives), by_(by), limit_(limit) {}
+  // What of them is in the range counts.
+  TurnLog(const RequestLives& lives, By by, size_t limit, const TickRange& range)
+      : lives_(lives), by_(by), limit_(limit), range_(range) {}
 
   TurnStream& stream(StreamId number);
+  const TickRange& range() const { return range_; }
   void add(const Turn& turn);
   // Adds the turns of other streams.
   void add(const TurnLog& other);
@@ -125,6 +134,7 @@ class TurnLog {
   const RequestLives& lives_;
   const By by_;
   const size_t limit_;
+  const TickRange range_;
   std::unordered_map<StreamId, TurnStream, RandomHash> streams_;
   std::vector<Turn> kept_;  // A heap, see keep_largest().
   std::unordered_map<FunctionId, TurnSums, RandomHash> sums_;

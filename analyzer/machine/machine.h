@@ -69,6 +69,8 @@
 //        Its labels have changed, other than by its creation.
 //   void yielded(Coroutine&, const Coroutine* resumer)
 //        The coroutine is about to be suspended; the resumer runs again.
+//   void tails(const Coroutine&)
+//        The call on top is about to end by a tail call (not called in runs).
 //   void switched(const Coroutine& from, const Coroutine& to)
 //        Control is about to pass without a resume or yield: a call of `from` is not suspended.
 //   void cuts(bool gap)

@@ -322,6 +322,8 @@ void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   }
   if (at < co.top) drop_to(co, at);
   note(kind, at, ids_(id));
+  if constexpr (requires { sink_.tails(co); })
+    if (kind == Note::kTail) sink_.tails(co);
   end_top(co);
   if (co.ended) end_sections(co, false);
 }

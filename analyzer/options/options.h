@@ -50,6 +50,7 @@ struct Options : ReadOptions {
   ViewOptions views;
   uint64_t unit_ns = 1;  // Unit of the weights of --folded.
   bool strict = false;
+  bool force = false;     // Files of other programs are overwritten, too.
   bool quiet = false;     // No progress, no summary.
   bool progress = false;  // Also if standard error is not a terminal, then in lines.
 };

@@ -91,26 +91,28 @@ std::string phases_text(const std::vector<NamedPart>& phases) {
 Row request_row(const Report& report, const ReportRequest& r) {
   const std::vector<NamedPart> waits = named_waits(report, r), phases = named_phases(report, r);
   const bool waited = !waits.empty() && waits[0].ns;
-  return {Cell::of_count(r.id),
-          Cell::of_time(r.start_ns),
-          Cell::of_time(r.wall_ns),
-          Cell::of_text(open_ends(r.begun_before, r.unfinished)),
-          Cell::of_time(r.running_ns),
-          Cell::of_time(r.wait_ns),
-          Cell::of_time(r.others_ns),
-          Cell::of_time(r.unattributed_ns),
-          Cell::of_time(r.collector_ns),
-          Cell::of_time(r.compiler_ns),
-          Cell::of_json(json_list(waits, "count", "ns", nullptr)),
-          Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
-          Cell::of_count(r.coroutines),
-          Cell::of_json(json_labels(r)),
-          Cell::of_json(r.unfinished ? "true" : "false"),
-          Cell::of_json(r.begun_before ? "true" : "false"),
-          Cell::of_count(r.vm),
-          Cell::of_text(report.files[r.file].path),
-          Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
-          Cell::of_text(phases_text(phases))};
+  return {
+      Cell::of_count(r.id),
+      Cell::of_time(r.start_ns),
+      Cell::of_time(r.wall_ns),
+      Cell::of_text(std::string(open_ends(r.begun_before, r.unfinished)) + (r.unsure ? "~" : "")),
+      Cell::of_time(r.running_ns),
+      Cell::of_time(r.wait_ns),
+      Cell::of_time(r.others_ns),
+      Cell::of_time(r.unattributed_ns),
+      Cell::of_time(r.collector_ns),
+      Cell::of_time(r.compiler_ns),
+      Cell::of_json(json_list(waits, "count", "ns", nullptr)),
+      Cell::of_json(json_list(phases, nullptr, "running_ns", "wait_ns")),
+      Cell::of_count(r.coroutines),
+      Cell::of_json(json_labels(r)),
+      Cell::of_json(r.unfinished ? "true" : "false"),
+      Cell::of_json(r.begun_before ? "true" : "false"),
+      Cell::of_json(r.unsure ? "true" : "false"),
+      Cell::of_count(r.vm),
+      Cell::of_text(report.files[r.file].path),
+      Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
+      Cell::of_text(phases_text(phases))};
 }
 
 void add_columns(Table& t, const std::string& sort) {
@@ -126,7 +128,7 @@ void add_columns(Table& t, const std::string& sort) {
                {"compiler_ns", "compiler"}};
   add_data_columns(t, {"waits", "phases"});
   t.columns.push_back({"coroutines", "coroutines"});
-  add_data_columns(t, {"labels", "unfinished", "begun_before", "vm", "file"});
+  add_data_columns(t, {"labels", "unfinished", "begun_before", "unsure", "vm", "file"});
   t.columns.push_back({"longest", "longest wait", true, Column::kTextOnly});
   t.columns.push_back({"parts", "phases (running + waits)", true, Column::kTextOnly});
   for (Column& c : t.columns) {
@@ -150,8 +152,8 @@ std::string figures(const Requests& requests) {
   if (!walls.empty())
     out = "wall of " + counted(walls.size(), "whole request") + ": " + percentiles_text(wall);
   if (rest == 0) return out;
-  return out + (out.empty() ? "" : "; ") + format_count(rest) +
-         " more began before the recording (<) or did not end in it (>)";
+  return out + (out.empty() ? "" : "; the other ") + format_count(rest) +
+         " began before the recording (<) or did not end in it (>)";
 }
 
 struct SortKey {
@@ -306,8 +308,7 @@ Table requests_view(const Report& report, const ViewOptions& options) {
   add_columns(t, sort == "start" ? "from" : sort);
   list = sorted(report, sort, std::move(list));
   const size_t count = list.size();
-  t.rows.add(count,
-             [&report, list = std::move(list)](size_t i) { return request_row(report, *list[i]); });
+  t.rows.add(count, [&report, list](size_t i) { return request_row(report, *list[i]); });
   limit_rows(t, options.limit);
   if (all.empty())
     t.notes.push_back(options.request_by.empty() ? "no request is known: see --request-by"
@@ -317,6 +318,13 @@ Table requests_view(const Report& report, const ViewOptions& options) {
   else if (count == 0)
     t.notes.push_back("no request took that long");
   if (!all.empty()) t.notes.push_back(figures(all));
+  const auto tails = std::count_if(list.begin(), list.end(), [](auto* r) { return r->tail_call; });
+  if (tails)
+    t.notes.push_back(counted(static_cast<uint64_t>(tails), "request") +
+                      " ended with a tail call (return f()): what it called so is not in it; name "
+                      "that function, too (--request-by)");
+  if (std::any_of(list.begin(), list.end(), [](const auto* r) { return r->unsure; }))
+    t.notes.push_back("~: that it begins or ends there follows only from a pause of the host");
   return t;
 }
 

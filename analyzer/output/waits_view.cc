@@ -44,6 +44,17 @@ std::vector<WaitRow> sorted_waits(const Report& report) {
   return rows;
 }
 
+// Groups that replace functions have callers; others have functions.
+const char* heading(const Report& report) {
+  if (!report.grouped) return "function, by caller";
+  const bool by_function =
+      std::any_of(report.waits.begin(), report.waits.end(), [&](const auto& w) {
+        return report.functions[w.first.second].kind != FunctionKind::kGroup &&
+               w.first.second != kReportRoot;
+      });
+  return by_function ? "group, by function" : "group, by caller";
+}
+
 ReportFunction named(const Report& report, ReportFunctionId function) {
   if (function != kReportRoot) return report.functions[function];
   ReportFunction none;
@@ -84,7 +95,7 @@ Table waits_view(const Report& report, const ViewOptions& options) {
                                      {"max_ns", "max"},
                                      {"unfinished", "unfinished"}});
   t.columns.back().spare = true;
-  add_function_columns(t, report.grouped ? "group, by caller" : "function, by caller");
+  add_function_columns(t, heading(report));
   for (const WaitRow& row : sorted_waits(report)) {
     add_row(t, report, row, 0);
     const size_t parent = t.rows.size();

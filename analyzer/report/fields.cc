@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/filter/phase.h"
 #include "analyzer/report/canonical_order.h"
 #include "cli/usage_error.h"
 
@@ -89,6 +90,8 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
     if (i == kReportUnknown ? f.self_ns == 0
                             : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
       continue;
+    // The phase of timers, which requests name, where nothing is grouped by phase.
+    if (f.kind == FunctionKind::kGroup && f.name == kTimerPhase && !f.calls && !f.wall_ns) continue;
     list.push_back(i);
   }
   if (sort == "name") return list;

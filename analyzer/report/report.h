@@ -88,10 +88,11 @@ struct ReportRequest {
   uint64_t start_ns = 0, wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0;
   uint64_t collector_ns = 0, compiler_ns = 0;  // Of running_ns.
   uint64_t unattributed_ns = 0;
-  bool begun_before = false;  // It began before the recording, or in a gap.
-  bool unfinished = false;    // Its end was not seen.
-  std::vector<Wait> waits;    // The longest first.
-  std::vector<Phase> phases;  // In the order in which they began.
+  bool begun_before = false;               // It began before the recording, or in a gap.
+  bool unfinished = false;                 // Its end was not seen.
+  bool tail_call = false, unsure = false;  // As in RequestSums.
+  std::vector<Wait> waits;                 // The longest first.
+  std::vector<Phase> phases;               // In the order in which they began.
   std::vector<std::pair<std::string, std::string>> labels;  // Key and value.
 };
 // What one request did, for --request.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analyzer/collect/request_rules.h"
 #include "analyzer/collect/request_trail.h"
 
 namespace luatrace::analyze {
@@ -42,6 +43,7 @@ class Views {
   ReportFunctionId function(FunctionId index) {
     if (index < kFirstFunction) return index == kUnknownFunction ? kReportUnknown : kReportRoot;
     if (index < map_.size() && map_[index]) return map_[index];
+    if (index == kTimerFunction) return report_.function(timer_phase());
     return report_.function(describe(result_.facts.functions[index], symbols_));
   }
 
@@ -88,7 +90,7 @@ void Views::functions() {
       if (id.kind == LaneId::Kind::kFunction) used.insert(FunctionId(id.number));
   std::map<std::string, FunctionName> missing;
   for (FunctionId f : used)
-    if (f >= kFirstFunction && (f >= map_.size() || !map_[f])) {
+    if (f >= kFirstFunction && f != kTimerFunction && (f >= map_.size() || !map_[f])) {
       const FunctionName described = describe(result_.facts.functions[f], symbols_);
       auto [it, fresh] = missing.emplace(identity(described), described);
       const FunctionName& so_far = it->second;  // Choose the same name in any order.
@@ -207,7 +209,8 @@ void Views::waits() {
 ReportRequest Views::request(const RequestSums& from) {
   ReportRequest out = report_request(from, [this](FunctionId index) { return function(index); });
   out.file = file_;
-  out.start_ns = since(from.begin.tick);
+  const TickRange& range = result_.filtered->requests->range();
+  out.start_ns = since(range.clamp(from.begin.tick));
   return out;
 }
 
@@ -246,8 +249,10 @@ void Views::requests() {
   for (const RequestStepLog::Kept& k : kept) steps[{k.stream, k.request}] = &k.steps;
   uint32_t id = 0;
   for (const RequestSums* r : log.requests()) {
+    id++;
+    if (!r->is_in(log.range())) continue;
     report_.requests.push_back(request(*r));
-    report_.requests.back().id = ++id;
+    report_.requests.back().id = id;
     if (log.wants(*r)) request_detail(*log.trail(), *r);
     if (auto of = steps.find({r->stream, r->number}); of != steps.end())
       request_steps(*of->second, *r);
@@ -267,7 +272,7 @@ void Views::turns() {
     report_.turns.push_back({.file = file_,
                              .vm = t.stream,
                              .request = id(t, t.request),
-                             .start_ns = since(t.begin.tick),
+                             .start_ns = since(log.range().clamp(t.begin.tick)),
                              .ns = t.ns,
                              .entry = function(t.entry),
                              .phase = function(t.phase),
@@ -379,11 +384,14 @@ ReportRequest report_request(const RequestSums& from,
                     .unattributed_ns = from.unattributed(),
                     .begun_before = from.begun_before,
                     .unfinished = from.unfinished,
+                    .tail_call = from.tail_call,
+                    .unsure = from.unsure,
                     .waits = {},
                     .phases = {},
                     .labels = from.labels};
   for (const RequestWait& w : from.waits)
-    out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
+    if (w.count || w.ns)
+      out.waits.push_back({function(w.function), function(w.inner), w.count, w.ns});
   std::stable_sort(out.waits.begin(), out.waits.end(),
                    [](const auto& a, const auto& b) { return a.ns > b.ns; });
   for (const RequestPhase& p : from.phases)

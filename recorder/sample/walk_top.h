@@ -193,7 +193,8 @@ WALK_FN int walk_saved(struct walk* w) {
  *address;
  ** 0: it is not there. */
 WALK_FN uint64_t walk_yield(struct walk* w) {
-  if (walk_u8(w, w->L + WALK_OFFSET(w->abi->L_status)) != 1) return 0;
+  /* The status, 1, is stored a moment after that. */
+  if (walk_u8(w, w->L + WALK_OFFSET(w->abi->L_status)) > 1) return 0;
   for (uint64_t i = 0; i < WALK_DEPTH; i++) {
     const uint64_t at = w->r.sp + 8 * i, ret = walk_word(w, at);
     if (ret <= w->text || ret >= w->text_end) continue;

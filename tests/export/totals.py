@@ -49,7 +49,7 @@ class Trace:
 
     def export(self, form, filters, binary=False):
         path = f"{self.directory}/out.{form}"
-        self.run("--format", form, "-o", path, *filters)
+        self.run("--format", form, "--force", "-o", path, *filters)
         with open(path, "rb") as file:
             data = file.read()
         return data if binary else data.decode()

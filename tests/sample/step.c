@@ -221,7 +221,8 @@ static void look(const ucontext_t *context) {
 #define TRAP_FLAG 0x100
 static volatile sig_atomic_t stepping;
 static uint64_t window_end;
-static int rarity = 12; /* of the calls, one in so many */
+static int rarity = 60; /* of the calls, one in so many begins a stretch */
+static unsigned length = 6000; /* of a stretch, at most: interpreted stores by FFI are long */
 
 static void trapped(int number, siginfo_t *info, void *context) {
   ucontext_t *u = context;
@@ -250,7 +251,7 @@ static int lua_step(lua_State *L) {
 static void begin_window(void) {
   if (!stepping || steps < window_end || steps >= max_steps || rand() % rarity != 0) return;
   new_window = 1;
-  window_end = steps + 100 + (unsigned)rand() % 800;
+  window_end = steps + 100 + (unsigned)rand() % length;
   raise(SIGTRAP);
 }
 
@@ -359,7 +360,7 @@ int main(int argc, char **argv) {
   lua_setglobal(L, "host");
   lua_pushlightuserdata(L, &truth);
   lua_setglobal(L, "truth_address");
-  if (argc > 3 && !strcmp(argv[3], "jit")) rarity = 8;
+  if (argc > 3 && !strcmp(argv[3], "jit")) rarity = 8, length = 800;
   if (argc > 3 && !strcmp(argv[3], "nojit")) luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   lua_pushliteral(L, "=steps");
   chunk_name = (uint64_t)lua_tostring(L, -1) - (uint64_t)abi.str_size;

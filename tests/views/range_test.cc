@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // -r: every figure of a range of time against the slow model, cut by hand: what a call, a wait or a
-// coroutine did outside of the range counts for nothing. (--requests and --turns take no range.)
+// coroutine did outside of the range counts for nothing. requests_test.cc has those of requests.
 // filter_test.cc has ranges together with filters.
 #include <gtest/gtest.h>
 

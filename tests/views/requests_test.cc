@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "analyzer/collect/request_bounds.h"
 #include "analyzer/pipeline.h"
 #include "request_traces.h"
 #include "support.h"
@@ -179,9 +180,135 @@ TEST(Requests, ABlockOfAFileOnTheMainCoroutineIsALateOne) {
             "10 7 = 6 + 0 + 0 + 1\n30 7 = 6 + 0 + 0 + 1\n");
 }
 
+// A block that runs for 4 ns in coroutine CO of its own, for the request at 7.
+std::string block(int at, int co, int function) {
+  std::ostringstream out;
+  out << at << " request " << co << " 7\n"
+      << at << " resume " << co << "\n"
+      << at << " entry " << function << "\n"
+      << at + 4 << " return " << function << "\n"
+      << at + 4 << " suspend done\n"
+      << at + 4 << " collect " << co << "\n";
+  return out.str();
+}
+
+// "phases" of each request, '~' if an end of it is unsure.
+std::string blocks_of(const std::vector<ReportRequest>& list) {
+  std::string out;
+  for (const ReportRequest& r : list)
+    out += std::to_string(r.phases.size()) + (r.unsure ? "~ " : " ");
+  return out;
+}
+
+constexpr int kPause = static_cast<int>(RequestBounds::kPauseNs);
+
+// The request has reached its content: another block is another request's, whatever its phase.
+TEST(Requests, NothingFollowsTheContent) {
+  EXPECT_EQ(blocks_of(requests(block(10, 2, 15) + block(20, 3, 16) + block(30, 4, 16))), "1 1 1 ");
+}
+
+// Blocks that may be two phases of a request, or two requests: nginx pauses only between requests.
+TEST(Requests, APauseDecidesWhatPhasesDoNot) {
+  for (const auto& [first, second] : {std::pair(16, 18), std::pair(11, 15), std::pair(11, 16)}) {
+    EXPECT_EQ(blocks_of(requests(block(10, 2, first) + block(20, 3, second))), "2 ");
+    const bool ordered = second == 15;  // nginx compiles a block that runs for the first time.
+    EXPECT_EQ(blocks_of(requests(block(10, 2, first) + block(20 + kPause, 3, second))),
+              ordered ? "2~ " : "1~ 1~ ");
+  }
+  // Unless the second one is known to begin requests.
+  EXPECT_EQ(blocks_of(requests(block(10, 2, 15) + block(30, 3, 11) + block(40 + kPause, 4, 15))),
+            "1 1~ 1~ ");
+}
+
+// A log block, which shows the end of each request.
+TEST(Requests, APauseDecidesNothingWhereALogBlockRan) {
+  const auto logged = [](int at, int co, int pause) {
+    return block(at, co, 16) + block(at + 10 + pause, co + 1, 18) +
+           std::to_string(at + 20 + pause) + " request 1 7\n" + std::to_string(at + 20 + pause) +
+           " entry 12\n" + std::to_string(at + 21 + pause) + " return 12\n" +
+           std::to_string(at + 21 + pause) + " request 1 0\n";
+  };
+  EXPECT_EQ(blocks_of(requests(logged(10, 2, 0) + logged(100, 4, kPause))), "3 3 ");
+}
+
+TEST(Requests, ABlockThatMostlyFollowsAnotherOneDoesSoAfterAPauseToo) {
+  std::string both, alone;
+  for (int i = 0; i < 3; i++) {
+    both += block(10 + 3 * i * kPause, 10 + 2 * i, 16) + block(20 + 3 * i * kPause, 11 + 2 * i, 18);
+    alone += block(10 + 3 * i * kPause, 10 + i, 18);
+  }
+  const std::string late = block(10 + 12 * kPause, 30, 16) + block(10 + 14 * kPause, 31, 18);
+  EXPECT_EQ(blocks_of(requests(both + late)), "2 2 2 2~ ");
+  EXPECT_EQ(blocks_of(requests(alone + late)), "1 1 1~ 1~ 1~ ");
+}
+
+// ngx.exit waits, and its coroutine is never resumed.
+TEST(Requests, ABlockThatHasCalledExitDoesNotGoOn) {
+  const std::string exits = "10 request 2 7\n10 resume 2\n10 entry 11\n14 suspend yield\n";
+  EXPECT_EQ(brief(requests(exits + block(20 + kPause, 3, 16))),
+            "10 4 = 4 + 0 + 0 + 0\n10020 4 = 4 + 0 + 0 + 0\n");
+}
+
+std::string phases_of(const std::string& events) {
+  std::string out;
+  for (const ReportRequest& r : requests(events))
+    for (const auto& p : r.phases)
+      out += std::to_string(p.function) + ' ' + std::to_string(p.running_ns) + '\n';
+  return out;
+}
+
+// nginx's module makes coroutines by the main one and sets the request afterwards.
+TEST(Requests, ACoroutineHasThePhaseOfItsCreator) {
+  const std::string thread =
+      "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 create 3\n%s"
+      "14 suspend yield\n14 resume 3\n14 entry 1\n17 return 1\n17 suspend done\n"
+      "17 resume 2\n18 return 15\n18 suspend done\n";
+  const auto with = [&](const std::string& text) {
+    std::string out = thread;
+    return out.replace(out.find("%s"), 2, text);
+  };
+  const std::string known = phases_of(with(""));
+  EXPECT_EQ(std::count(known.begin(), known.end(), '\n'), 1);
+  EXPECT_EQ(phases_of(with("12 request 3 0\n12 request 3 7\n")), known);
+}
+
+// The host makes the coroutine of a timer that repeats, each time at the same address.
+TEST(Requests, EachRunOfATimerIsARequest) {
+  const auto tick = [](int at, int co) {
+    return std::to_string(at) + " create " + std::to_string(co) + "\n" + block(at, co, 1);
+  };
+  const std::vector<ReportRequest> list = requests(tick(10, 2) + tick(20, 3) + tick(30, 4));
+  ASSERT_EQ(list.size(), 3u);
+  for (const ReportRequest& r : list) EXPECT_EQ(r.phases[0].function, list[0].phases[0].function);
+}
+
+// The main coroutine is a scheduler: it resumes those of requests 7 and 8, and polls meanwhile
+// (f9).
+TEST(Requests, WaitWhileASchedulerInLuaRuns) {
+  const std::string events =
+      "1 entry 1\n5 create 2\n5 request 2 7\n5 resume 2\n5 entry 11\n7 entry 13\n8 suspend yield\n"
+      "9 create 3\n9 request 3 8\n9 resume 3\n9 entry 11\n14 suspend yield\n15 entry 9\n"
+      "25 return 9\n26 resume 2\n27 return 13\n30 return 11\n30 suspend done\n31 resume 3\n"
+      "32 return 11\n32 suspend done\n40 return 1\n";
+  EXPECT_EQ(brief(requests(events)), "5 25 = 7 + 13 + 5 + 0\n9 23 = 6 + 13 + 4 + 0\n");
+}
+
+TEST(Requests, ATailCallEndsTheRequest) {
+  PipelineOptions options;
+  options.request_by = {"f2"};
+  const auto list = requests(
+      "5 entry 2\n6 tail 2\n6 entry 3\n9 return 3\n"
+      "10 entry 2\n12 return 2\n",
+      options);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_TRUE(list[0].tail_call);
+  EXPECT_FALSE(list[1].tail_call);
+}
+
 // -- Any trace --
 
-void expect_closed(const Report& report, uint64_t& waited) {
+// The ledgers of a recording, or of a range that begins so much later.
+void expect_closed(const Report& report, uint64_t& waited, uint64_t from = 0) {
   uint64_t own = 0;
   for (const ReportRequest& r : report.requests) {
     EXPECT_EQ(r.running_ns + r.wait_ns + r.others_ns + r.unattributed_ns, r.wall_ns);
@@ -193,7 +320,7 @@ void expect_closed(const Report& report, uint64_t& waited) {
     EXPECT_EQ(running, r.running_ns);
     EXPECT_EQ(in_waits, r.wait_ns);
     EXPECT_EQ(in_phases, r.wait_ns);
-    EXPECT_LE(r.start_ns, report.duration_ns);
+    EXPECT_LE(r.start_ns, from + report.duration_ns);
     own += r.running_ns;
     waited += r.wait_ns;
   }
@@ -236,6 +363,46 @@ TEST(Requests, LedgersCloseOnAnyTrace) {
   }
   EXPECT_GT(found, kSeeds);
   EXPECT_GT(waited, kSeeds);
+}
+
+TimePoint tick(uint64_t at) {
+  return {TimePoint::kRelative, at};
+}
+
+// What is of a request in two halves of the time is all of it.
+TEST(Requests, LedgersOfRangesAddUp) {
+  uint64_t cut = 0;
+  for (uint64_t seed = 1; seed <= seeds(200); seed++) {
+    const std::vector<uint8_t> bytes =
+        to_binary(with_phases(with_requests(random_trace(seed, "mult=1 shift=0"), seed)));
+    PipelineOptions options;
+    options.request_by = random_request_by(seed);
+    const Report whole = report_of(bytes, options);
+    const uint64_t middle = whole.duration_ns / 3 + seed % 50;
+    PipelineOptions before = options, after = options;
+    before.filter.to = after.filter.from = tick(middle);
+    const Report halves[] = {report_of(bytes, before), report_of(bytes, after)};
+    uint64_t waited = 0;
+    expect_closed(halves[0], waited);
+    expect_closed(halves[1], waited, middle);
+    for (const ReportRequest& r : whole.requests) {
+      uint64_t sums[5] = {};
+      for (const Report& half : halves) {
+        for (const ReportRequest& part : half.requests) {
+          if (part.id != r.id) continue;
+          const uint64_t figures[] = {part.wall_ns, part.running_ns, part.wait_ns, part.others_ns,
+                                      part.unattributed_ns};
+          for (size_t i = 0; i < 5; i++) sums[i] += figures[i];
+          cut += part.wall_ns && part.wall_ns < r.wall_ns;
+        }
+      }
+      const uint64_t figures[] = {r.wall_ns, r.running_ns, r.wait_ns, r.others_ns,
+                                  r.unattributed_ns};
+      for (size_t i = 0; i < 5; i++) EXPECT_EQ(sums[i], figures[i]) << "figure " << i;
+    }
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+  EXPECT_GT(cut, 100u);
 }
 
 // The steps of a request cover its life, and its call tree has its own time.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/request_bounds.h"
+
+#include <algorithm>
+
+namespace luatrace::analyze {
+namespace {
+
+bool has_run(const RequestLife& life, FunctionId bottom) {
+  const auto& phases = life.sums.phases;
+  return std::any_of(phases.begin(), phases.end(),
+                     [&](const RequestPhase& p) { return p.function == bottom; });
+}
+
+// Whether a phase that the request has reached already shows that this is another one. Some phases
+// run several times; `set` once for each variable.
+bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
+  if (phase < life.reached) return true;
+  if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
+  return phase != Phase::kSet || has_run(life, bottom);
+}
+
+}  // namespace
+
+RequestBounds::Verdict RequestBounds::of(const RequestCoroutine& e, RequestLife& life,
+                                         FunctionId bottom, FunctionId waits_in) {
+  if (life.sums.phases.empty()) return Verdict::kSame;
+  const RequestRule r = rules_.of(bottom, called_);
+  if (waits_in && rules_.of(waits_in, called_).restarts)
+    return life.reached = r.phase, Verdict::kSame;
+  if (r.phase != Phase::kNone && is_repeated(life, r.phase, bottom)) return Verdict::kOther;
+  const bool own = e.created || e.resumed;  // It is not the main coroutine.
+  // Of the phases on the main coroutine only `set` comes before those in coroutines of their own.
+  if (!own && r.phase == Phase::kSet && life.entered) return by_pause(e, life, bottom, r.phase);
+  if (!own || !e.fresh) return Verdict::kSame;
+  if (!r.main_chunk)  // A timer; a light thread if it has been used before.
+    return e.created ? Verdict::kOther : Verdict::kSame;
+  const bool late = life.answered || life.reached >= Phase::kContent;
+  if (r.phase == Phase::kNone && (late || has_run(life, bottom))) return Verdict::kOther;
+  return by_pause(e, life, bottom, r.phase);
+}
+
+void RequestBounds::logged(const RequestLife& life) {
+  for (const RequestPhase& p : life.sums.phases)
+    if (p.function != kTimerFunction) grown(blocks_, p.function).logged = true;
+}
+
+RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const RequestLife& life,
+                                               FunctionId bottom, Phase phase) {
+  const uint64_t last = std::min(life.last.total, e.since.total);
+  const auto& phases = life.sums.phases;
+  if (std::any_of(phases.begin(), phases.end(),
+                  [this](const RequestPhase& p) { return is_logged(p.function); }))
+    return Verdict::kSame;
+  Block& block = grown(blocks_, bottom);
+  if (e.since.total - last < kPauseNs) return block.follows++, Verdict::kSame;
+  const bool ordered = phase > life.reached && life.reached != Phase::kNone;
+  const bool same = block.follows > block.begins || (ordered && block.follows == block.begins);
+  return same ? Verdict::kUnsureSame : Verdict::kUnsureOther;
+}
+
+}  // namespace luatrace::analyze

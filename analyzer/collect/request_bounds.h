@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Where one request ends and the next one begins, if nothing says so: the host uses an address
+// again, and no log block ran. docs/semantics.md ("Requests") is the contract.
+//
+// Most is decided by the order of nginx's phases. What remains is a block in a coroutine of its own
+// that may be a later phase of the request or the first one of another. nginx goes on to the next
+// phase at once, but has to send an answer and read from a connection before the next request; so a
+// pause decides, unless the block has mostly been seen to follow another one without a pause. nginx
+// pauses within a request, too, where it compiles a block that runs for the first time: two blocks
+// in the order of the phases are of one request until the second one is known to begin some. Where
+// a log block has ended a request, no pause decides: nginx runs it in each request of that server.
+//
+// Invariant: only what a pause decides is kUnsure.
+#pragma once
+
+#include <vector>
+
+#include "analyzer/collect/called_functions.h"
+#include "analyzer/collect/request_coroutines.h"
+#include "analyzer/collect/request_ledger.h"
+#include "analyzer/collect/request_rules.h"
+#include "base/grow_array.h"
+
+namespace luatrace::analyze {
+
+// Of one stream.
+class RequestBounds {
+ public:
+  // nginx needs about 1 us from one phase to the next, and at least 40 us from request to request
+  // of a connection.
+  static constexpr uint64_t kPauseNs = 10'000;
+  enum class Verdict { kSame, kOther, kUnsureSame, kUnsureOther };
+
+  // The references must stay valid.
+  RequestBounds(const CalledFunctions& called, RequestRules& rules)
+      : called_(called), rules_(rules) {}
+
+  // Whether the outermost call of a coroutine, which begins, belongs to the request with its
+  // address. waits_in: the function in which the request waits, or kNoFunction.
+  Verdict of(const RequestCoroutine& e, RequestLife& life, FunctionId bottom, FunctionId waits_in);
+  // A request begins with a call of this function.
+  void begins(FunctionId bottom) { grown(blocks_, bottom).begins++; }
+  // A request has reached its log block.
+  void logged(const RequestLife& life);
+
+ private:
+  struct Block {
+    uint64_t begins = 0;   // Requests that began with it, ...
+    uint64_t follows = 0;  // ... and those in which it followed another block without a pause.
+    bool logged = false;   // It was in a request that a log block ended.
+  };
+  bool is_logged(FunctionId block) const { return block < blocks_.size() && blocks_[block].logged; }
+  Verdict by_pause(const RequestCoroutine& e, const RequestLife& life, FunctionId bottom,
+                   Phase phase);
+
+  const CalledFunctions& called_;
+  RequestRules& rules_;
+  std::vector<Block> blocks_;  // By function.
+};
+
+}  // namespace luatrace::analyze
