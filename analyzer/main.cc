@@ -45,7 +45,7 @@ static int run(int argc, char** argv) {
     return session.unreadable ? kUnreadable : kGood;
   }
 
-  refuse_own_input(session.options);
+  refuse_others_files(session.options);
   warn_duplicates(session.options);
   if (session.options.dump) {
     dump_files(session);

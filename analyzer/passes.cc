@@ -18,6 +18,7 @@
 #include "analyzer/output/folded.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/formats.h"
+#include "analyzer/output/formats/own_output.h"
 #include "analyzer/output/jit_view.h"
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
@@ -64,11 +65,11 @@ std::string page_path(const std::string& trace) {
 }
 
 // Calls `write` with the file, or with standard output for "-", whose errors are checked at the
-// end.
+// end. kind: see is_own_output().
 template <class F>
-bool write_to(Session& session, const std::string& path, F write) {
+bool write_to(Session& session, const std::string& path, const std::string& kind, F write) {
   if (path == "-") return write(std::cout), true;
-  OutputFile file(path);
+  OutputFile file(path, keep_others(kind, session.options.exports.force));
   if (file) write(file);
   const std::string why = file.finish();
   if (!why.empty()) cannot_write(session, path, why);
@@ -93,18 +94,35 @@ void cannot_write(Session& session, const std::string& path, const std::string& 
   session.unreadable = true;
 }
 
-void refuse_own_input(const Options& o) {
-  std::vector<std::string> outputs;
-  for (const auto& path : {o.json, o.csv, o.folded, o.flame, o.save_profile, o.convert})
-    if (path) outputs.push_back(*path);
-  if (find_format(o.exports.format)) outputs.push_back(o.exports.output);
-  if (o.flame && o.flame->empty() && !o.files.empty()) outputs.push_back(page_path(o.files[0]));
+// All files that are written, each with its kind (is_own_output()).
+std::vector<std::pair<std::string, std::string>> output_files(const Options& o) {
+  std::vector<std::pair<std::string, std::string>> files;
+  const auto add = [&](const std::optional<std::string>& path, const char* kind) {
+    if (path && !path->empty()) files.emplace_back(*path, kind);
+  };
+  add(o.json, "json");
+  add(o.csv, "csv");
+  add(o.folded, "folded");
+  add(o.flame, "page");
+  add(o.save_profile, "profile");
+  add(o.convert, "trace");
+  if (find_format(o.exports.format)) files.emplace_back(o.exports.output, o.exports.format);
+  if (o.flame && o.flame->empty() && !o.files.empty())
+    files.emplace_back(page_path(o.files[0]), "page");
+  return files;
+}
+
+void refuse_others_files(const Options& o) {
   std::error_code missing;
-  for (const auto& out : outputs)
+  for (const auto& [out, kind] : output_files(o)) {
     for (const auto* inputs : {&o.files, &o.diff})
       for (const std::string& in : *inputs)
         if (std::filesystem::is_regular_file(in, missing) && is_same_file(in, out))
           throw UsageError(printable(out) + " is an input file and would be overwritten");
+    if (o.exports.force) continue;
+    if (const std::string why = why_kept(out, kind); !why.empty())
+      throw UsageError(printable(out) + ": " + why);
+  }
 }
 
 void warn_duplicates(const Options& o) {
@@ -156,8 +174,9 @@ void jit_files(Session& session) {
     log.finish_file();
   });
   const std::vector<Table> views = jit_views(log, o.views.limit);
-  if (o.json) write_to(session, *o.json, [&](std::ostream& out) { write_json(out, views); });
-  if (o.csv) write_to(session, *o.csv, [&](std::ostream& out) { write_csv(out, views); });
+  if (o.json)
+    write_to(session, *o.json, "json", [&](std::ostream& out) { write_json(out, views); });
+  if (o.csv) write_to(session, *o.csv, "csv", [&](std::ostream& out) { write_csv(out, views); });
   if (is_output_taken(o)) return;
   for (const Table& table : views) {
     write_text(std::cout, table, o.views.style);
@@ -172,7 +191,7 @@ void convert_file(Session& session) {
               Progress none;
               const auto trace = to_binary(input, diag, none);
               if (!trace) throw Unreadable(printable(path) + ": not the text form of a trace");
-              write_to(session, *session.options.convert, [&](std::ostream& out) {
+              write_to(session, *session.options.convert, "trace", [&](std::ostream& out) {
                 for (; trace->need(1); trace->consume(trace->available())) out << trace->text();
               });
             });
@@ -275,7 +294,7 @@ void write_page(Session& session, const Report& report, const Report* before) {
   const std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
   prepare_page(session);
   size_t nodes = report.tree.size();
-  const bool written = write_to(session, path, [&](std::ostream& out) {
+  const bool written = write_to(session, path, "page", [&](std::ostream& out) {
     if (!before) return write_flame(out, report, session.page);
     const Diff diff = make_diff(*before, report, o.views.normalize);
     nodes = diff.tree.size();
@@ -294,10 +313,10 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
-    write_to(session, *o.json,
+    write_to(session, *o.json, "json",
              [&](std::ostream& out) { write_json(out, report, views, o.views.compensate); });
   if (o.csv)
-    write_to(session, *o.csv, [&](std::ostream& out) {
+    write_to(session, *o.csv, "csv", [&](std::ostream& out) {
       write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
     });
   // The reports with suspended time, for flame graphs.
@@ -309,14 +328,15 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   }
   const Report& shown = suspended ? *suspended : report;
   if (o.folded)
-    write_to(session, *o.folded, [&](std::ostream& out) {
+    write_to(session, *o.folded, "folded", [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
       write_folded_diff(out, diff_of_stacks(*before, report, o.views.normalize), o.unit_ns);
     });
   if (o.save_profile)
-    write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
+    write_to(session, *o.save_profile, "profile",
+             [&](std::ostream& out) { write_profile(out, report); });
   if (format && format->write)  // Otherwise it was written while reading.
-    write_to(session, o.exports.output, [&](std::ostream& out) {
+    write_to(session, o.exports.output, o.exports.format, [&](std::ostream& out) {
       format->write(out, format->has_tree ? shown : report, o.exports);
     });
   // --quiet suppresses only the summary, not requested views, nor a comparison that has no other

@@ -37,8 +37,9 @@ void cannot_write(Session& session, const std::string& path, const std::string& 
 void each_file(Session& session, const std::vector<std::string>& files,
                const std::function<void(const std::string& path, Input&, Diagnostics&)>& read);
 
-// Throws UsageError if an output file is also an input file: a recording cannot be repeated.
-void refuse_own_input(const Options& options);
+// Throws UsageError if an output file is also an input file, because a recording cannot be
+// repeated, or exists and is no such output of ours (without --force).
+void refuse_others_files(const Options& options);
 // Warns of traces that are given twice, which count twice; a glob may have done it by mistake.
 void warn_duplicates(const Options& options);
 // --dump: prints each file as text, with or without times.

@@ -310,12 +310,11 @@ void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
   if (now >= outputs_due_ns_) {
     outputs_due_ns_ = now + 100 * kMillisecond;
-    if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
     if (outputs_.disk_is_scarce()) {
-      log("the disk is nearly full: the recording ends, the program continues (with -d or "
-          "--max-size this is not checked)");
+      outputs_.queue().announce_scarce();
       return request_stop(LTQ_DISK);
     }
+    if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
   }
   if (is_broken()) return request_stop(LTQ_ERROR);
   attacher_.warn_waiting(now, begin_ns_);

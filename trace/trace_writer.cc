@@ -134,11 +134,24 @@ uint64_t BlockBatch::take_out_events(std::vector<BlockNote>& out) {
   return from - to;
 }
 
-FileSink::FileSink(int fd) : fd_(fd), seekable_(can_rewrite(fd)) {}
+FileSink::FileSink(OpenedOutput output, Publish when)
+    : output_(std::move(output)),
+      when_(when),
+      fd_(output_.fd),
+      seekable_(can_rewrite(output_.fd)) {}
+
+FileSink::FileSink(int fd) : FileSink(OpenedOutput{fd}, Publish::kFirstWrite) {}
 
 bool FileSink::fail(const char* what, int err) {
   if (ok()) error_ = write_error_text(what, written_, err);
   return false;
+}
+
+bool FileSink::publish(Publish now) {
+  if (now != when_ || !ok()) return ok();
+  const std::string why = publish_output(output_);
+  if (!why.empty()) error_ = "cannot replace the file: " + why;
+  return ok();
 }
 
 // Cuts the file after a write that was cut short. A reader takes half a block for the end of a cut
@@ -174,7 +187,7 @@ bool FileSink::write(BlockBatch& batch) {
     cut(batch, done);
   }
   batch.clear();
-  return err == 0;
+  return err == 0 && publish(Publish::kFirstWrite);
 }
 
 bool FileSink::rewrite(const lt_file_header& header) {
@@ -192,6 +205,7 @@ bool FileSink::restart() {
 }
 
 bool FileSink::close() {
+  publish(Publish::kClose);
   if (fd_ >= 0 && ::close(fd_.release()) != 0 && errno != EINTR) fail("close", errno);
   return ok();
 }

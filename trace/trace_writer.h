@@ -22,6 +22,7 @@
 
 #include "luatrace_format.h"
 #include "trace/descriptor.h"
+#include "trace/open_output.h"
 #include "trace/packing.h"
 #include "trace/spool.h"
 #include "trace/word_scanner.h"
@@ -87,11 +88,17 @@ class BlockSink {
   virtual std::vector<BlockNote> withdraw() { return {}; }
 };
 
+// When an output of open_replacement() gets its name (publish_output()): as soon as something is
+// written, or when everything is.
+enum class Publish { kFirstWrite, kClose };
+
 // Writes to a descriptor; each call may take as long as the disk takes.
 class FileSink final : public BlockSink {
  public:
   // Closes fd in the end.
   explicit FileSink(int fd);
+  // The same of output.fd. After an error before its time the output is never published.
+  FileSink(OpenedOutput output, Publish when);
 
   bool seekable() const override { return seekable_; }
   bool write(BlockBatch& batch) override;
@@ -105,8 +112,11 @@ class FileSink final : public BlockSink {
 
  private:
   bool fail(const char* what, int err);
+  bool publish(Publish now);
   void cut(BlockBatch& batch, uint64_t done);
 
+  const OpenedOutput output_;
+  const Publish when_;
   Descriptor fd_;
   bool seekable_;
   std::string error_;
@@ -203,7 +213,8 @@ class TraceWriter {
   const std::string& name() const { return name_; }
   bool seekable() const { return sink_->seekable(); }
   uint64_t bytes() const { return bytes_; }  // header and blocks, including those not yet written
-  uint64_t written() const { return sink_->written(); }  // of them
+  uint64_t unflushed() const { return batch_.bytes.size(); }  // of them, not passed to the sink yet
+  uint64_t written() const { return sink_->written(); }       // of them
   uint64_t events() const { return events_; }
   uint64_t lost() const { return lost_; }  // events, as far as the events written report it
 

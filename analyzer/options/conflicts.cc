@@ -52,8 +52,9 @@ struct Refuses {
   bool all_but = false;  // Conflicts with all options except `others`.
 };
 constexpr const char* kEvents =
-    "dump convert strict quiet progress color width jobs sysroot debug-dir";
-constexpr const char* kCompiler = "jit json csv limit output strict quiet progress color width";
+    "dump convert force strict quiet progress color width jobs sysroot debug-dir";
+constexpr const char* kCompiler =
+    "jit json csv limit output force strict quiet progress color width";
 constexpr const char* kCallFilters =
     "filter notrace caller-filter hide depth time-filter time-range function kind thread vm "
     "coroutine";

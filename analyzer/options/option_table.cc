@@ -157,6 +157,8 @@ constexpr OptionSpec kOwnOptions[] = {
     {kOutputs, "output", 'o', "FILE", false, false, "file for --format (default: standard output)",
      "Without --format: for --json, --csv, --folded, --flame or --page, if one of them is given without its file.", nullptr,
      Complete::kFile},
+    {kOutputs, "force", 0, nullptr, false, false, "overwrite output files even if they are something else",
+     "Without it an existing file is overwritten only if it is empty or an output of the same kind."},
     {kOutputs, "frames", 0, "STYLE", false, false, "names of frames in --format: ours (default), L or @",
      "ours: work (app.lua:12), string.gsub. L: L:app.lua:12, builtin#string.gsub, C:name. @: the same with @app.lua:12.",
      "ours L @"},

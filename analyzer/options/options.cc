@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "analyzer/options/conflicts.h"
+#include "analyzer/output/formats/own_output.h"
 #include "analyzer/push/credentials.h"
 #include "analyzer/report/conditions.h"
 #include "cli/command_line.h"
@@ -236,6 +237,7 @@ ExportOptions read_exports(const Given& given) {
   e.style = frame_style(given.last("frames").value_or("ours"));
   e.source_root = given.last("source-root").value_or("");
   e.unit_ns = read_unit(given);
+  e.force = given.has("force");
   const bool binary = e.format == "pprof" || e.format == "perfetto";
   if (binary && e.output == "-" && isatty(STDOUT_FILENO))
     throw UsageError("--format " + e.format +
@@ -255,19 +257,22 @@ PageOptions read_page(const Given& given) {
 
 // Outputs whose file is optional: `open` is given without it.
 struct FileOutput {
-  const char *name, *ending;
+  const char *name, *ending, *kind;
   std::optional<std::string> Options::*file;
   bool open(const Given& given) const { return given.last(name) == kMissing; }
 };
-constexpr FileOutput kFileOutputs[] = {{"json", ".json", &Options::json},
-                                       {"csv", ".csv", &Options::csv},
-                                       {"folded", ".folded", &Options::folded},
-                                       {"flame", ".html", &Options::flame},
-                                       {"page", ".html", &Options::flame}};
+constexpr FileOutput kFileOutputs[] = {{"json", ".json", "json", &Options::json},
+                                       {"csv", ".csv", "csv", &Options::csv},
+                                       {"folded", ".folded", "folded", &Options::folded},
+                                       {"flame", ".html", "page", &Options::flame},
+                                       {"page", ".html", "page", &Options::flame}};
 
 // -o FILE without --format is the file of the one output that was given without its own.
 void read_output(const Given& given, Options& o) {
   if (!given.has("output") || !o.exports.format.empty()) return;
+  if (given.has("dump"))
+    throw UsageError("--dump writes to standard output: redirect it (--dump TRACE > " +
+                     *given.last("output") + ")");
   std::vector<std::optional<std::string>*> open;
   for (const FileOutput& output : kFileOutputs)
     if (output.open(given)) open.push_back(&(o.*output.file));
@@ -313,14 +318,31 @@ PushOptions read_push(const Given& given) {
   return p;
 }
 
+// Whether an operand beside others is the name of an output of that kind: there is no such file, or
+// it is one of an earlier run.
+bool is_meant_for(const Given& given, const std::string& word, const char* kind) {
+  std::error_code error;
+  const bool missing = word != "-" && !std::filesystem::exists(word, error);
+  return (missing && given.operands().size() > 1) || is_own_file(word, kind);
+}
+
 // The file of an output was written after a blank, and would be read as a trace.
-void check_operands(const Given& given) {
+void check_operands(const Given& given, const Options& o) {
   if (given.operands().empty()) throw UsageError("no trace given");
-  for (const std::string& word : given.operands())
+  const std::string& format = o.exports.format;
+  for (const std::string& word : given.operands()) {
+    const auto refuse = [&](const std::string& right) {
+      throw UsageError('\'' + word + "' is taken as a trace; write " + right);
+    };
     for (const FileOutput& output : kFileOutputs)
-      if (word.ends_with(output.ending) && output.open(given))
-        throw UsageError('\'' + word + "' is taken as a trace; write --" + output.name + '=' +
-                         word);
+      if (output.open(given) && !(o.*output.file == given.last("output")) &&
+          (word.ends_with(output.ending) || is_meant_for(given, word, output.kind)))
+        refuse(std::string("--") + output.name + '=' + word);
+    if (!format.empty() && !given.has("output") && is_meant_for(given, word, format.c_str()))
+      refuse("--format " + format + " -o " + word);
+    if (given.last("dump") == kMissing && is_meant_for(given, word, "dump"))
+      refuse("--dump TRACE > " + word + ": events go to standard output");
+  }
 }
 
 Options read(const Given& given) {
@@ -351,7 +373,7 @@ Options read(const Given& given) {
   o.progress = given.has("progress");
   read_positive<uint16_t>(given, "jobs", o.jobs);
   read_number<uint64_t>(given, "max-nodes", o.max_nodes);
-  check_operands(given);
+  check_operands(given, o);
   check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
   refuse_conflicts(given, o);

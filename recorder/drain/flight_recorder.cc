@@ -127,7 +127,8 @@ bool FlightRecorder::begin(Request r) {
   busy_ = writes_ = true;
   lt_file_header header = writing_.header;
   begin_at(header, writing_.window.start_tick(), writing_.now);
-  out_ = std::make_unique<TraceWriter>(queue_.file(opened.fd, true), name, header);
+  out_ = std::make_unique<TraceWriter>(queue_.file(std::move(opened), true, Publish::kClose), name,
+                                       header);
   if (settings_.compression > 0) out_->compress(settings_.compression);
   end_ = {};
   end_.reason = LTQ_SIGNAL;

@@ -15,13 +15,13 @@ same "mode of a trace" "$(stat -c %a "$trace")" 600
 # The ways of writing one file, as command lines; %s is the name of the file.
 ways=(
   "$bin/luatrace-record -q --force -o %s -- $bin/luajit -e os.clock()"
-  "$bin/luatrace-analyze -q --page=%s $trace"
-  "$bin/luatrace-analyze -q --folded=%s $trace"
-  "$bin/luatrace-analyze -q --json=%s $trace"
-  "$bin/luatrace-analyze -q --csv=%s $trace"
-  "$bin/luatrace-analyze -q --save-profile=%s $trace"
-  "$bin/luatrace-analyze -q --format speedscope -o %s $trace"
-  "$bin/luatrace-analyze -q --format chrome -o %s $trace"
+  "$bin/luatrace-analyze -q --force --page=%s $trace"
+  "$bin/luatrace-analyze -q --force --folded=%s $trace"
+  "$bin/luatrace-analyze -q --force --json=%s $trace"
+  "$bin/luatrace-analyze -q --force --csv=%s $trace"
+  "$bin/luatrace-analyze -q --force --save-profile=%s $trace"
+  "$bin/luatrace-analyze -q --force --format speedscope -o %s $trace"
+  "$bin/luatrace-analyze -q --force --format chrome -o %s $trace"
 )
 # write WAY NAME: as that user, if one is set
 user=()

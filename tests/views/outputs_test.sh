@@ -44,21 +44,99 @@ case_profiles() {
 case_unwritten() {
   "$analyze" --page=/dev/full "$trace" >out 2>err && fail "a page on a full disk"
   ! grep "flame graph:" out || fail "says that it wrote the page"
-  # A part of a file on a full disk is removed; a file that existed is emptied, a device is not.
+  # A part of a file on a full disk is removed; a file that existed stays as it was.
   for way in --page=part --folded=part --json=part --csv=part "--save-profile part" "--format pprof -o part" "--format chrome -o part"; do
     rm -f part
     # shellcheck disable=SC2086
     message=$( (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>&1 >/dev/null) && fail "$way: written to a full disk"
     same "$way" "$message" "luatrace-analyze: part: cannot write: File too large"
     [ ! -e part ] || fail "$way: a part is left"
-    echo before >part
     # shellcheck disable=SC2086
-    (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>err >&2 && fail "$way: written to a full disk"
-    [ -f part ] && [ ! -s part ] || fail "$way: a part is left in a file that existed, or it was removed"
+    "$analyze" -q $way "$trace" && cp part whole
+    # shellcheck disable=SC2086
+    (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>/dev/null >&2 && fail "$way: written to a full disk"
+    cmp part whole || fail "$way: the file that existed is not as it was"
   done
+  same "other names" "$(ls -A | grep -v '^\(out\|err\)$' | sort | xargs)" "part whole"
   [ -c /dev/full ] || fail "/dev/full was removed"
   "$analyze" --json=closed.json "$trace" >&- 2>err && fail "good without a standard output"
   jq -e . closed.json >json || fail "the summary is in the file"
+}
+
+# Each way of writing one file; %s is its name.
+one_file=(--json=%s --csv=%s --folded=%s --page=%s --flame=%s "--save-profile %s" "--json -o %s" "--csv --report --fields calls -o %s"
+  "--csv --info -o %s" "--csv --jit -o %s" "--json --jit -o %s" "--folded --group-by file -o %s" "--folded --diff $trace -o %s")
+for format in folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile; do
+  one_file+=("--format $format -o %s")
+done
+
+# Only an output of the same kind is overwritten, unless --force is given.
+case_others() {
+  printf 'local t = {}\nreturn t\n' >prog.lua
+  printf 'id,name,email\n1,a,a@b\n' >users.csv
+  printf 'worker 4;\nlisten 80\n' >app.conf
+  printf 'worker 4\nlisten 80\n' >plain.conf
+  printf '{\n "trace": true\n}\n' >other.json
+  printf '<!DOCTYPE html>\n<html lang="en">\n<head>\n<title>luatrace</title>\n' >other.html
+  echo text | gzip >other.gz
+  printf '{"traceEvents":[]}\n' >other.chrome
+  local way file others="prog.lua users.csv app.conf plain.conf other.json other.html other.gz other.chrome"
+  # shellcheck disable=SC2086
+  sha256sum $others >sums
+  for way in "${one_file[@]}"; do
+    for file in $others; do
+      # shellcheck disable=SC2086
+      refuses "^luatrace-analyze: $file: it exists and is not .*--force overwrites it" "$analyze" -q ${way//%s/$file} "$trace"
+    done
+    sha256sum --quiet -c sums || fail "$way: a file of others is not as it was"
+    rm -f ours && : >empty
+    # shellcheck disable=SC2086
+    for file in ours ours empty; do "$analyze" -q ${way//%s/$file} "$trace" 2>err || fail "$way: its own file: $(cat err)"; done
+    cp prog.lua forced
+    # shellcheck disable=SC2086
+    "$analyze" -q --force ${way//%s/forced} "$trace" || fail "$way: --force"
+    # shellcheck disable=SC2086
+    "$analyze" -q ${way//%s//dev/stdout} "$trace" >out || fail "$way: /dev/stdout"
+    cmp prog.lua forced >err && fail "$way: --force has not overwritten the file"
+    [ -s out ] || fail "$way: nothing in /dev/stdout"
+  done
+  refuses "prog.lua: it exists and is not a trace" "$analyze" --convert prog.lua "$trace"
+  "$analyze" --convert t.bin "$trace" && "$analyze" --convert t.bin "$trace" || fail "--convert of its own file"
+  # The page next to the trace; and the head of a page of version 0.1.
+  cp "$trace" t.txt && cp prog.lua t.html
+  refuses "t.html: it exists and is not a page of luatrace" "$analyze" --flame t.txt
+  printf '<!DOCTYPE html>\n<!-- SPDX-License-Identifier: MIT -->\n<html lang="en">\n<head>\n<meta charset="utf-8">\n' >t.html
+  echo "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-x'; style-src 'unsafe-inline'\">" >>t.html
+  "$analyze" -q --flame t.txt || fail "a page of version 0.1 is not overwritten"
+}
+
+# A signal leaves an older file as it is, and no other one.
+sleeping() { grep -E '^State:.*S' "/proc/$1/status" >/dev/null; }
+case_killed() {
+  "$analyze" -q --format chrome -o calls.json "$trace" && cp calls.json before
+  mkfifo trace
+  "$analyze" -q --format chrome -o calls.json --json=new.json trace &
+  local pid=$!
+  exec 5>trace
+  head -c 2000 "$trace" >&5
+  within 20 "the trace to be read" sleeping $pid
+  kill -TERM $pid
+  wait $pid && fail "not ended by the signal"
+  exec 5>&-
+  cmp calls.json before || fail "the file is not as it was"
+  same "files" "$(ls -A | sort | xargs)" "before calls.json trace"
+}
+
+# One grammar: whatever is meant is done, or the message has the right form.
+case_grammar() {
+  refuses "'out.txt' is taken as a trace; write --folded=out.txt" "$analyze" --folded out.txt "$trace"
+  refuses "'out.pb.gz' is taken as a trace; write --format pprof -o out.pb.gz" "$analyze" --format pprof out.pb.gz "$trace"
+  "$analyze" --format pprof -o out.pb.gz "$trace"
+  refuses "'out.pb.gz' is taken as a trace; write --format pprof -o out.pb.gz" "$analyze" --format pprof out.pb.gz "$trace"
+  refuses "'out.txt' is taken as a trace; write --dump TRACE > out.txt" "$analyze" --dump out.txt "$trace"
+  refuses "--dump writes to standard output: redirect it \(--dump TRACE > out.txt\)" "$analyze" --dump -o out.txt "$trace"
+  refuses "none.bin: cannot open: No such file" "$analyze" --folded none.bin
+  [ ! -e out.txt ] || fail "out.txt was written"
 }
 
 # The summary's table is that of --report, with a mark at the column by which it is sorted.

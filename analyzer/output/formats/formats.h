@@ -29,6 +29,7 @@ enum class FrameStyle {
 struct ExportOptions {
   std::string format;        // "": no export.
   std::string output = "-";  // A file; "-": standard output.
+  bool force = false;        // Files of other programs are overwritten, too.
   FrameStyle style = FrameStyle::kOurs;
   std::string source_root;  // Prefix to strip from file names.
   uint64_t unit_ns = 1;     // Unit of folded weights.

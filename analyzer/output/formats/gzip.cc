@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "analyzer/output/formats/gzip.h"
 
+#include <cstring>
 #include <new>
 #include <ostream>
 
 namespace luatrace::analyze {
+namespace {
+
+constexpr const char* kComment = "luatrace";
+constexpr int kUnix = 3;             // RFC 1952
+constexpr size_t kHeaderBytes = 10;  // before the comment, as there is nothing else
+
+}  // namespace
+
+bool is_gzip_of_ours(std::string_view bytes) {
+  return bytes.starts_with("\x1f\x8b") && bytes.size() > kHeaderBytes &&
+         bytes.substr(kHeaderBytes).starts_with(std::string_view(kComment, strlen(kComment) + 1));
+}
 
 GzipWriter::GzipWriter(std::ostream& out) : out_(out), buffer_(65536) {
   constexpr int kGzip = 15 + 16;  // The largest window, with gzip's header and checksum.
   if (deflateInit2(&stream_, 6, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();
+  header_.os = kUnix;
+  header_.comment = reinterpret_cast<Bytef*>(const_cast<char*>(kComment));
+  deflateSetHeader(&stream_, &header_);
 }
 
 // `bytes` is small, so its size fits zlib's unsigned int.

@@ -25,7 +25,11 @@ class GzipWriter {
 
   std::ostream& out_;
   z_stream stream_{};
+  gz_header header_{};
   std::vector<char> buffer_;
 };
+
+// Whether a file begins like those of GzipWriter, which have a comment in gzip's header.
+bool is_gzip_of_ours(std::string_view bytes);
 
 }  // namespace luatrace::analyze
