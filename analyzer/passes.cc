@@ -76,6 +76,14 @@ bool write_to(Session& session, const std::string& path, const std::string& kind
   return why.empty();
 }
 
+// CSV has no place for it.
+void warn_csv_left_out(const std::vector<Table>& views) {
+  for (const Table& t : joined(views))
+    if (t.left_out)
+      warn("--csv: " + t.name + ": " + format_count(t.left_out) +
+           " more rows: --limit 0 writes them");
+}
+
 // Prints the requested views to standard output, or the summary.
 void print_text(const Report& report, const std::vector<Table>& views, const ViewOptions& options) {
   if (views.empty()) return print_summary(std::cout, report, options);
@@ -177,6 +185,7 @@ void jit_files(Session& session) {
   if (o.json)
     write_to(session, *o.json, "json", [&](std::ostream& out) { write_json(out, views); });
   if (o.csv) write_to(session, *o.csv, "csv", [&](std::ostream& out) { write_csv(out, views); });
+  if (o.csv && !o.quiet) warn_csv_left_out(views);
   if (is_output_taken(o)) return;
   for (const Table& table : views) {
     write_text(std::cout, table, o.views.style);
@@ -315,10 +324,11 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   if (o.json)
     write_to(session, *o.json, "json",
              [&](std::ostream& out) { write_json(out, report, views, o.views.compensate); });
-  if (o.csv)
-    write_to(session, *o.csv, "csv", [&](std::ostream& out) {
-      write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
-    });
+  if (o.csv) {
+    const auto tables = views.empty() ? std::vector{report_view(report, o.views)} : joined(views);
+    write_to(session, *o.csv, "csv", [&](std::ostream& out) { write_csv(out, tables); });
+    if (!o.quiet) warn_csv_left_out(tables);
+  }
   // The reports with suspended time, for flame graphs.
   std::optional<Report> suspended, before_suspended;
   const ExportFormat* format = find_format(o.exports.format);

@@ -241,6 +241,7 @@ void Attacher::follow_children() {
 
 // Otherwise a user might wait for nothing.
 void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
+  if (now >= begin_ns + kResponseLimit) warn_workers();
   if (logged_waiting_ || options_.quiet || !options_.attach() || !programs_.empty() ||
       now < begin_ns + kResponseLimit)
     return;
@@ -271,6 +272,7 @@ void Attacher::log_end() {
   for (const auto& o : outputs_.all())
     if (o->totals().streams > 0) return;
   if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;
+  warn_workers();
   log("nothing was recorded: no event came");
 }
 

@@ -72,6 +72,7 @@ class Attacher {
   void forget(Process& p, Process::Attaching attaching);
   void follow_children();
   void suggest_children();
+  void warn_workers();
   void take_process_events();
   void on_process(pid_t pid);
   void consider_unrelated(pid_t pid);
@@ -89,7 +90,7 @@ class Attacher {
   bool events_missed_ = false;
   uint64_t ended_unseen_ = 0;  // descendants that had ended when they were reported
   size_t explained_ = 0;       // processes whose obstacle is kept
-  bool logged_waiting_ = false;
+  bool logged_waiting_ = false, logged_workers_ = false;
   uint64_t first_ns_ = 0;
   Refusal refusal_ = Refusal::kNone;
 };

@@ -5,6 +5,8 @@
 // are reported as possibly missing.
 #include <unistd.h>
 
+#include <utility>
+
 #include "recorder/attacher.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
@@ -78,8 +80,7 @@ void Attacher::take_process_events() {
 // started. In all this takes up to 0.2 s: rings wait meanwhile.
 void Attacher::suggest_children() {
   const uint64_t until = monotonic_ns() + kSuggesting;
-  for (const Process* const p : processes_.followed()) {
-    if (options_.quiet && p->attached()) continue;
+  for (Process* const p : processes_.followed()) {
     std::vector<pid_t> all = {p->pid}, found;
     for (size_t i = 0;
          i < all.size() && i <= kMaxSuggested && monotonic_ns() < until && continues_(); i++) {
@@ -88,9 +89,19 @@ void Attacher::suggest_children() {
       for (const pid_t child : children_of(all[i])) all.push_back(child);
     }
     if (found.empty()) continue;
-    log(process_text(p->pid) + (found.size() == 1 ? ": a descendant has" : ": descendants have") +
-        " a LuaJIT with tracepoints and would be recorded with --children: " + pids_text(found));
+    p->workers = process_text(p->pid) +
+                 (found.size() == 1 ? ": a descendant has" : ": descendants have") +
+                 " a LuaJIT with tracepoints and would be recorded with --children: " +
+                 pids_text(found);
+    if (!options_.quiet || !p->attached()) log(p->workers);
   }
+}
+
+// With -q only if nothing has come of what was requested.
+void Attacher::warn_workers() {
+  if (!options_.quiet || processes_.any_events() || std::exchange(logged_workers_, true)) return;
+  for (const Process* const p : processes_.followed())
+    if (p->attached() && !p->workers.empty()) log(p->workers);
 }
 
 // A descendant that was just created, or has executed another program.

@@ -170,8 +170,10 @@ void Processes::first_event(pid_t pid, uint64_t after_ns) {
         time_text(static_cast<double>(after_ns)) + " after attaching");
 }
 
-void Processes::silent(const std::string& text) {
-  if (options_.children && any_events_) return detail(text);
+void Processes::silent(pid_t pid, const std::string& text) {
+  const Process* const p = find(pid);
+  const bool has_workers = options_.quiet && p != nullptr && !p->workers.empty();
+  if (has_workers || (options_.children && any_events_)) return detail(text);
   log(text);
 }
 

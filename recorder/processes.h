@@ -59,6 +59,7 @@ struct Process {
   uint64_t retry_ns = 0, pause_ns = 0;  // when to try to attach again, and the next interval
   std::string obstacle;                 // why it is not recorded: a sentence
   std::string refusal;                  // the last message about it
+  std::string workers;                  // a message: descendants that --children would record
   std::shared_ptr<Output> output;       // its own, with a file for each process
   Image image;
   uint64_t rings = 0;  // of its Lua VMs, drained so far
@@ -112,9 +113,12 @@ class Processes : public BackendHost {
   bool has_streams(pid_t pid) override;
   RingAnswer add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) override;
   void first_event(pid_t pid, uint64_t after_ns) override;
-  void silent(const std::string& text) override;
+  void silent(pid_t pid, const std::string& text) override;
   void detail(const std::string& text) override;
   void report(const std::string& text) override;
+
+  // Has any process sent an event?
+  bool any_events() const { return any_events_; }
 
  private:
   Process* process_for(const Peer& peer, uint32_t clock, std::string& why);

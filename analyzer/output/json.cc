@@ -177,16 +177,31 @@ void write_trust(std::ostream& out, const Trust& t) {
 
 }  // namespace
 
+namespace {
+
+// Of each view, the number of rows that a limit leaves out, if it is not 0; nothing if all are 0.
+void write_left_out(Object& object, const std::vector<Table>& views) {
+  if (std::none_of(views.begin(), views.end(), [](const Table& t) { return t.left_out > 0; })) return;
+  Object o(object.begin("left_out"), " ");
+  for (const Table& view : views)
+    if (view.left_out) o.number(view.name.c_str(), view.left_out);
+  o.end();
+}
+
+}  // namespace
+
 void write_json(std::ostream& out, const Report& r, const std::vector<Table>& views,
                 bool corrected) {
   Object o(out, "\n ");
   write_trace(o.begin("trace"), r);
   write_functions(o.begin("functions"), r, corrected);
   write_trust(o.begin("trust"), r.trust);
-  for (const Table& view : joined(views)) {
+  const std::vector<Table> all = joined(views);
+  for (const Table& view : all) {
     write_json(o.begin(view.name.c_str()), view, "\n  ");
     if (!view.former.empty()) write_json(o.begin(view.former.c_str()), view, "\n  ");
   }
+  write_left_out(o, all);
   o.end("\n");
   out << '\n';
 }
@@ -194,6 +209,7 @@ void write_json(std::ostream& out, const Report& r, const std::vector<Table>& vi
 void write_json(std::ostream& out, const std::vector<Table>& views) {
   Object o(out, "\n ");
   for (const Table& view : views) write_json(o.begin(view.name.c_str()), view, "\n  ");
+  write_left_out(o, views);
   o.end("\n");
   out << '\n';
 }

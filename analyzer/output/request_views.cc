@@ -132,6 +132,8 @@ void add_columns(Table& t, const std::string& sort) {
   for (Column& c : t.columns) {
     if (c.title == sort) c.title += "▼";
     if (c.key == "open") c.min_width = 2;
+    if (c.key == "longest") c.cut = Column::kAmount;
+    if (c.key == "parts") c.cut = Column::kList;
     if (c.key == "coroutines" || c.key == "unattributed_ns") c.spare = 3;
     if (c.key == "collector_ns" || c.key == "compiler_ns") c.spare = 3;
     if (c.key == "start_ns" || c.key == "parts") c.spare = 2;

@@ -74,6 +74,7 @@ std::vector<Table> joined(const std::vector<Table>& tables) {
     }
     if (same->columns.empty()) same->columns = t.columns;
     same->rows.append(t.rows);
+    same->left_out += t.left_out;
   }
   return out;
 }

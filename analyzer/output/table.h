@@ -38,6 +38,9 @@ struct Column {
   bool bar = false;       // A bar of identical characters: scaled down, not cut.
   int spare = 0;          // 0..3; if columns do not fit, those with the greatest go first.
   size_t min_width = 12;  // Of a text column.
+  // How the texts of a left-aligned column are cut: as names, "name 12.3 ms" (the name), or lists
+  // separated by ", " (whole items).
+  enum Cut { kName, kAmount, kList } cut = kName;
   std::string of{};       // Common heading of adjacent columns, shown before the first title.
   // An earlier key, which CSV and JSON have, too, with the same value; until version 0.3.
   std::string former{};
@@ -53,6 +56,7 @@ struct Table {
   std::vector<int> colors;         // By row: 0: none, else an ANSI colour number. May be short.
   bool drawn = false;              // In text, `drawing` replaces the rows.
   std::string drawing;             // Lines, already escaped.
+  uint64_t left_out = 0;           // Rows, or parts of them, that a limit leaves out.
   bool wraps = false;              // In text, the last column is wrapped rather than cut.
 };
 

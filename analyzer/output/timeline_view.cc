@@ -3,6 +3,7 @@
 // (or groups) with the most time.
 #include <algorithm>
 
+#include "analyzer/output/cut_names.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
 #include "base/escape.h"
@@ -51,16 +52,17 @@ std::string draw(const ReportLane& lane, const std::vector<uint64_t>& borders, s
   return out;
 }
 
-// Widths in a line: the name of a lane, its time, the lane between two bars. In narrow terminals
-// the name is cut first.
+// Widths in a line: the name of a lane, its time, the lane between two bars. A name that is longer
+// than its column has a line of its own.
 struct Layout {
-  size_t label, lane;
+  size_t all, label, lane;
   static constexpr size_t kTime = 9, kBars = 3;
 
-  Layout(const ReportTimeline& timeline, size_t terminal) {
-    constexpr size_t kPipe = 100, kNarrowest = 40, kShortest = 12, kLongest = 24;
-    const size_t all = std::max(terminal ? terminal : kPipe, kNarrowest);
-    label = std::clamp(all * 3 / 10, kShortest, kLongest);
+  // longest: the width of the longest name.
+  Layout(const ReportTimeline& timeline, size_t terminal, size_t longest) {
+    constexpr size_t kPipe = 100, kNarrowest = 40, kShortest = 12, kLongest = 40;
+    all = std::max(terminal ? terminal : kPipe, kNarrowest);
+    label = std::min(std::max(longest, kShortest), std::clamp(all * 2 / 5, kShortest, kLongest));
     lane = std::min(timeline.borders_ns.size() - 1, all - label - kTime - kBars);
   }
 };
@@ -77,8 +79,10 @@ std::string draw_ends(const ReportTimeline& timeline, const Layout& layout) {
 
 std::string draw_lane(const ReportTimeline& timeline, const ReportLane& lane,
                       const std::string& name, const Layout& layout) {
-  std::string label = cut_text(printable(name), layout.label), time = format_time(busy(lane));
-  label += std::string(layout.label - text_width(label), ' ');
+  const size_t width = text_width(name);
+  std::string label = name, time = format_time(busy(lane));
+  if (width > layout.label) label += '\n' + std::string(layout.label, ' ');
+  label += std::string(layout.label - std::min(layout.label, width), ' ');
   return label + std::string(Layout::kTime - std::min(Layout::kTime, time.size()), ' ') + time +
          " |" + draw(lane, timeline.borders_ns, layout.lane) + "|\n";
 }
@@ -102,15 +106,25 @@ Table timeline_of(const Report& report, const ReportTimeline& timeline,
   const std::string& file = report.files[timeline.file].path;
   if (report.files.size() > 1) t.heading = file;
   const auto lanes = sorted_lanes(timeline, options.limit);
-  const Layout layout(timeline, options.style.width);
-  t.drawn = true;
-  t.drawing = draw_ends(timeline, layout);
   bool hints = false;
+  std::vector<std::string> names;
+  size_t longest = 0;
   for (auto* lane : lanes) {
-    const std::string name = lane_name(report, *lane);
     const bool hint = !lane->thread && shows_hint(report.functions[lane->function]);
     hints |= hint;
-    t.drawing += draw_lane(timeline, *lane, hint ? name + '?' : name, layout);
+    names.push_back(printable(lane_name(report, *lane)) + (hint ? "?" : ""));
+    longest = std::max(longest, text_width(names.back()));
+  }
+  const Layout layout(timeline, options.style.width, longest);
+  CutNames cut;
+  for (const std::string& name : names) cut.add(name, layout.all);
+  cut.settle();
+  t.drawn = true;
+  t.drawing = draw_ends(timeline, layout);
+  for (size_t i = 0; i < lanes.size(); i++) {
+    const auto* lane = lanes[i];
+    const std::string name = lane_name(report, *lane);
+    t.drawing += draw_lane(timeline, *lane, cut.of(names[i], layout.all), layout);
     add_slices(t, timeline, *lane, file, name,
                lane->thread ? "thread" : kind_name(report.functions[lane->function].kind));
   }

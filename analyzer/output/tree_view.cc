@@ -341,6 +341,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
   last.notes.push_back(counted(report.slow_found, "such call") + ", " + format_count(out.size()) +
                        " shown" + (out.size() < report.slow_found ? ": --limit N shows more" : ""));
   last.drawn = true;
+  last.left_out = report.slow_found - std::min<uint64_t>(report.slow_found, out.size());
   out.push_back(std::move(last));
   return out;
 }

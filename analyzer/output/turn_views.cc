@@ -101,6 +101,7 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
   t.columns[2].min_width = 2;
   t.columns[4].spare = 2;
   t.columns[8].spare = 3;
+  t.columns[8].cut = Column::kList;
   add_function_columns(t, "began with");
   mark_sorted(t, by == TurnLog::By::kStart     ? "from"
                  : by == TurnLog::By::kDelayed ? "delayed"

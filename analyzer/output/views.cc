@@ -125,6 +125,7 @@ void limit_rows(Table& table, size_t limit) {
 
 void note_left_out(Table& table, uint64_t count, const char* what) {
   if (count) table.notes.push_back(format_count(count) + what + ": --limit 0 shows all");
+  table.left_out += count;
 }
 
 std::string no_function(const Report& report, const std::string& pattern) {

@@ -108,7 +108,7 @@ std::string RequestView::text(size_t lines, const TextStyle& style) {
   const RequestsReport r = live_.interval(now);
   const uint64_t ns = now - std::exchange(last_, now);
   any_ |= r.ended.count || r.open;
-  if (r.traced_ns == 0 && r.open == 0 && r.ended.count == 0) return "no event came\n";
+  if (r.traced_ns == 0 && r.open == 0 && r.ended.count == 0) return kNothing;
   const uint64_t known = r.running_ns + r.idle_ns;
   const VmTimes times{live_.facts().streams.size(), r.traced_ns, r.running_ns, r.idle_ns,
                       r.traced_ns - std::min(known, r.traced_ns)};

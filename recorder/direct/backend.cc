@@ -489,7 +489,7 @@ int DirectBackend::poll(uint64_t now) {
     const std::string late = quiet_ ? "" : late_text(live, now);
     if (late.empty()) return;
     const std::string text = "process " + std::to_string(live.pid) + ": " + late;
-    live.pass.unreadable ? log(text) : host_.silent(text);
+    live.pass.unreadable ? log(text) : host_.silent(live.pid, text);
   });
   const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
   return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
@@ -553,7 +553,7 @@ std::vector<std::string> DirectBackend::remarks() {
                          " not recorded: the recording ended before their rings could be opened");
     const std::string why = host_.has_streams(live.pid) ? "" : silence_text(live);
     if (!why.empty() && is_idle(live))
-      host_.silent(prefix + why);
+      host_.silent(live.pid, prefix + why);
     else if (!why.empty())
       remarks_.push_back(prefix + why);
   }

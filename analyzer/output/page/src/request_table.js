@@ -13,7 +13,7 @@ const requestColumns = [
   time("running", "Running", "In Lua, C functions, the garbage collector or the compiler"),
   time("wait", "Waits", "No call runs, and it waits in a function"),
   time("others", "Others", "Others held the worker"),
-  time("rest", "Rest", "Unattributed: no call runs, nor does it wait in one"),
+  time("rest", "Unattributed", "No call runs, nor does it wait in one"),
   { key: "coroutines", label: "Coroutines", value: (r) => r.coroutines },
   { key: "longest", label: "Longest wait", text: true, value: (r) => longestWait(r) },
   { key: "phases", label: "Phases (running + waits)", text: true, value: (r) => phasesText(r) },
