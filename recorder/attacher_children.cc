@@ -89,10 +89,9 @@ void Attacher::suggest_children() {
       for (const pid_t child : children_of(all[i])) all.push_back(child);
     }
     if (found.empty()) continue;
-    p->workers = process_text(p->pid) +
-                 (found.size() == 1 ? ": a descendant has" : ": descendants have") +
-                 " a LuaJIT with tracepoints and would be recorded with --children: " +
-                 pids_text(found);
+    p->workers =
+        process_text(p->pid) + (found.size() == 1 ? ": a descendant has" : ": descendants have") +
+        " a LuaJIT with tracepoints and would be recorded with --children: " + pids_text(found);
     if (!options_.quiet || !p->attached()) log(p->workers);
   }
 }

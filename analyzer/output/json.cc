@@ -181,7 +181,8 @@ namespace {
 
 // Of each view, the number of rows that a limit leaves out, if it is not 0; nothing if all are 0.
 void write_left_out(Object& object, const std::vector<Table>& views) {
-  if (std::none_of(views.begin(), views.end(), [](const Table& t) { return t.left_out > 0; })) return;
+  if (std::none_of(views.begin(), views.end(), [](const Table& t) { return t.left_out > 0; }))
+    return;
   Object o(object.begin("left_out"), " ");
   for (const Table& view : views)
     if (view.left_out) o.number(view.name.c_str(), view.left_out);

@@ -41,7 +41,7 @@ struct Column {
   // How the texts of a left-aligned column are cut: as names, "name 12.3 ms" (the name), or lists
   // separated by ", " (whole items).
   enum Cut { kName, kAmount, kList } cut = kName;
-  std::string of{};       // Common heading of adjacent columns, shown before the first title.
+  std::string of{};  // Common heading of adjacent columns, shown before the first title.
   // An earlier key, which CSV and JSON have, too, with the same value; until version 0.3.
   std::string former{};
 };

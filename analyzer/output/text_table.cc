@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A table as text. Columns are as wide as their contents; if that exceeds the terminal, the widest
 // of the left-aligned columns (names, locations) are narrowed, and finally whole columns are left
-// out, which a line below the table says, but neither the names nor the column of the order. Without a terminal only the last left-aligned column may
-// have any width: a chunk name can be a whole source text and must not push others out of sight.
+// out, which a line below the table says, but neither the names nor the column of the order.
+// Without a terminal only the last left-aligned column may have any width: a chunk name can be a
+// whole source text and must not push others out of sight.
 #include <algorithm>
 #include <cstddef>
 #include <ostream>
@@ -27,8 +28,8 @@ struct Shown {
   size_t width = 0;
   size_t longest = 0, deepest = 0;  // Greatest text width and indentation.
   size_t main = 0;  // Greatest width of a main chunk's name, without folders, which stays whole.
-  size_t first_item = 0;  // Of a list or an amount: greatest width of what cannot be cut.
-  CutNames names{};       // Of a column of names.
+  size_t first_item = 0;     // Of a list or an amount: greatest width of what cannot be cut.
+  CutNames names{};          // Of a column of names.
   bool indent_less = false;  // Halve the indentation.
 
   bool left() const { return column->left; }

@@ -139,6 +139,38 @@ case_grammar() {
   [ ! -e out.txt ] || fail "out.txt was written"
 }
 
+# At any width main chunks have their names, no number is cut, and the column of the order is there.
+case_widths() {
+  local width view chunk
+  for width in 40 41 44 50 60 70 80 100 120; do
+    for view in --report --tree --waits --timeline --turns "--callers ngx.sleep" --coroutines; do
+      # shellcheck disable=SC2086
+      "$analyze" --width $width $view "$data/nginx.txt" >out
+      for chunk in 'access_by_lua(nginx.conf:12)' 'content_by_lua(nginx.conf:20)'; do
+        grep -F "$chunk" out >/dev/null || fail "$view has no $chunk in $width columns: $(cat out)"
+      done
+      ! grep -E '_by_.*\.\.\.|\.\.\.[^ ]*nginx\.conf' out || fail "$view cuts main chunks in $width columns"
+      [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $width ] || fail "$view is wider than $width columns"
+    done
+    for view in --requests "--requests --sort running" --turns --report "--report --sort p99"; do
+      # shellcheck disable=SC2086
+      "$analyze" --width $width $view "$data/nginx.txt" >out
+      head -n 1 out | grep '▼' >/dev/null || fail "$view has no order in $width columns: $(cat out)"
+      ! grep -E '[0-9]\.\.\.|[0-9]{3}\.?[0-9]* ?\.\.\.' out || fail "$view cuts numbers in $width columns"
+    done
+  done
+}
+
+# What a limit leaves out is in JSON, and beside CSV in a message.
+case_limits() {
+  "$analyze" --json --report --requests --waits --limit 2 "$data/nginx.txt" >json
+  same "left out" "$(jq -c '[.left_out.report > 0, .left_out.requests, .left_out.waits > 0, (.requests | length)]' json)" "[true,3,true,2]"
+  same "left out of all" "$("$analyze" --json --requests --limit 0 "$data/nginx.txt" | jq -c .left_out)" null
+  "$analyze" --csv --requests --limit 2 "$data/nginx.txt" >csv 2>err
+  same "message" "$(cat err)" "luatrace-analyze: --csv: requests: 3 more rows: --limit 0 writes them"
+  same "with -q" "$("$analyze" -q --csv --requests --limit 2 "$data/nginx.txt" 2>&1 >csv)" ""
+}
+
 # The summary's table is that of --report, with a mark at the column by which it is sorted.
 case_default() {
   "$analyze" "$trace" >summary && "$analyze" --report "$trace" >report
