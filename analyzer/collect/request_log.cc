@@ -79,6 +79,12 @@ void RequestStream::labeled(const Coroutine& current, Coroutine& co) {
     add_labels(e.labels.get(), ledger_[life].sums.labels);
 }
 
+static bool has_phase(const RequestLife& life, FunctionId function) {
+  const auto& phases = life.sums.phases;
+  return std::any_of(phases.begin(), phases.end(),
+                     [&](const RequestPhase& p) { return p.function == function; });
+}
+
 void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_t address) {
   Entry& e = entries_.of(co);
   const bool is_new = address != e.address || !ledger_.lives(e.life);
@@ -87,13 +93,17 @@ void RequestStream::set_address(const Coroutine& current, Coroutine& co, uint64_
   e.asked = address != 0;
   e.fresh = current.top == 0 && current.outside != Coroutine::Outside::kCall;
   if (!is_new) return;
-  e.phase = kNoFunction;
+  // nginx's module makes a coroutine with another request, or none, and then sets its creator's.
+  const RequestId life = ledger_.find(address);
+  if (address && !(life && has_phase(ledger_[life], e.phase))) e.phase = kNoFunction;
   work_for(e, kNoRequest);
 }
 
 void RequestStream::created(const Coroutine& by, Coroutine& co) {
   if (co.labels) entries_.of(co).labels = co.labels;
   const Entry* creator = entries_.find(by);
+  const bool by_host = by.top == 0 && by.outside == Coroutine::Outside::kIdle;
+  if (creator == nullptr && by_host && rules_.by_host()) entries_.of(co).created = true;
   if (creator == nullptr) return;
   const Owner of = rules_.by_host() ? Owner{creator->life, creator->phase} : owner(*creator);
   const uint64_t address = creator->address;  // The new entry may move the creator's.
@@ -169,9 +179,15 @@ void RequestStream::resolve(Entry& e) {
 static bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
   if (phase < life.reached) return true;
   if (phase > life.reached || phase == Phase::kBody || phase == Phase::kBalancer) return false;
-  const auto& phases = life.sums.phases;
-  return phase != Phase::kSet || std::any_of(phases.begin(), phases.end(),
-                                             [&](const auto& p) { return p.function == bottom; });
+  return phase != Phase::kSet || has_phase(life, bottom);
+}
+
+// Whether the host paused before the coroutine began: nginx goes on to the next phase of a request
+// within about 1 us, but answers and reads from the connection before the next request, which takes
+// 40 us or more.
+static bool has_paused(const RequestCoroutine& e, const RequestLife& life) {
+  constexpr uint64_t kPauseNs = 10'000;
+  return e.since.total >= life.last.total + kPauseNs;
 }
 
 // Whether the outermost call of a coroutine begins another request at the address of `life`, whose
@@ -182,11 +198,12 @@ bool RequestStream::begins_anew(const Entry& e, RequestLife& life, FunctionId bo
   const Entry& waiting = entries_[life.waiting];
   if (waiting.waiting && rules_.of(waiting.wait, called_).restarts)
     return life.reached = r.phase, false;
-  if (r.phase != Phase::kNone) return is_repeated(life, r.phase, bottom);
+  if (r.phase != Phase::kNone && is_repeated(life, r.phase, bottom)) return true;
   if (!e.fresh || !(e.created || e.resumed)) return false;
   if (!r.main_chunk) return e.created;  // A timer; a light thread if it has been used before.
-  return life.answered || std::any_of(life.sums.phases.begin(), life.sums.phases.end(),
-                                      [&](const RequestPhase& p) { return p.function == bottom; });
+  if (life.answered || life.reached >= Phase::kContent || has_phase(life, bottom)) return true;
+  // After a block whose phase is not known.
+  return life.reached == Phase::kNone && has_paused(e, life);
 }
 
 // The coroutine, which works for its own request, has an outermost call.

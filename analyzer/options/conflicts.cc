@@ -202,6 +202,22 @@ void refuse_without_view(const CommandLine& given, const Options& o) {
   refuse_limit(v);
 }
 
+// Refuses --group-by if it changes no output: requests, turns and coroutines are no groups.
+void refuse_groups(const Options& o) {
+  ViewOptions others = o.views;
+  others.requests = others.turns = others.coroutines = false;
+  others.request = 0;
+  const bool written = o.json || o.csv || o.folded || o.flame || o.save_profile ||
+                       !o.exports.format.empty() || !o.diff.empty() || !o.fail_if.empty();
+  if (o.filter.group == GroupBy::kNone || !o.views.any() || others.any() || written) return;
+  const char* view = o.views.requests  ? "--requests"
+                     : o.views.turns   ? "--turns"
+                     : o.views.request ? "--request"
+                                       : "--coroutines";
+  throw UsageError(std::string("--group-by has no effect on ") + view +
+                   ": leave it out, or add a view that has groups (--report, --tree, --waits)");
+}
+
 bool compares_times(const Options& o) {
   return std::any_of(o.fail_if.begin(), o.fail_if.end(), [&](const std::string& text) {
     return Condition(text, !o.diff.empty()).has_times();
@@ -267,6 +283,7 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
   refuse_others(given, options);
   refuse_without_view(given, options);
   refuse_hidden_views(options);
+  refuse_groups(options);
   refuse_compensate(options);
   refuse_same_output(options);
 }

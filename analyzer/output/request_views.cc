@@ -152,8 +152,8 @@ std::string figures(const Requests& requests) {
   if (!walls.empty())
     out = "wall of " + counted(walls.size(), "whole request") + ": " + percentiles_text(wall);
   if (rest == 0) return out;
-  return out + (out.empty() ? "" : "; ") + format_count(rest) +
-         " more began before the recording (<) or did not end in it (>)";
+  return out + (out.empty() ? "" : "; the other ") + format_count(rest) +
+         " began before the recording (<) or did not end in it (>)";
 }
 
 struct SortKey {

@@ -153,8 +153,11 @@ void UnmatchedFilters::range(std::vector<std::string>& out) const {
 void UnmatchedFilters::nothing_left(std::vector<std::string>& out) const {
   FilterOptions others = options_;
   others.min_ns = 0;
-  out.push_back(others.filters() ? "the filters leave nothing: no call matches all of them"
-                                 : "-t leaves nothing: no call ran as long as that");
+  const bool by_time = !others.filters();
+  others.from = others.to = {};
+  out.push_back(by_time            ? "-t leaves nothing: no call ran as long as that"
+                : others.filters() ? "the filters leave nothing: no call matches all of them"
+                                   : "-r: no call ran in that time");
 }
 
 }  // namespace luatrace::analyze

@@ -84,7 +84,8 @@ struct walk {
   uint32_t n;
   uint32_t truncated; /* there are more frames */
   int32_t vmstate;
-  uint64_t jit_base, trace, place;
+  uint64_t jit_base, trace, place; /* trace: in compiled code, its GCtrace, */
+  uint32_t snapshot;               /* and the number of the snapshot that holds there */
   struct walk_frame frames[WALK_FRAMES];
 };
 
@@ -262,7 +263,8 @@ WALK_FN int walk_coroutine(struct walk* w) {
 /* The stack of the thread with the registers w->r in the VM w->g, into w->frames. w->abi, text and
 ** text_end are set. */
 WALK_FN void walk_stack(struct walk* w) {
-  w->n = w->truncated = w->listed = 0;
+  w->n = w->truncated = w->listed = w->snapshot = 0;
+  w->trace = 0;
   w->link = 0;
   w->L = walk_word(w, w->g + WALK_OFFSET(w->abi->g_cur_L));
   w->state = WALK_OUTSIDE;

@@ -147,7 +147,9 @@ WALK_FN int walk_in_compiled(struct walk* w) {
     return 1;
   }
   const uint64_t adjust = walk_u16(w, trace + WALK_OFFSET(w->abi->T_spadjust));
-  if (walk_in_code(w, trace, walk_word(w, inner - adjust - 8) - 1)) {
+  /* Below the stack pointer is an old return address. */
+  if (w->r.sp <= inner - adjust - 8 &&
+      walk_in_code(w, trace, walk_word(w, inner - adjust - 8) - 1)) {
     w->state = w->vmstate == w->abi->st_gc ? WALK_COLLECTOR : WALK_COMPILED_C;
     walk_trace(w, trace);
     return 1;
@@ -191,7 +193,8 @@ WALK_FN int walk_saved(struct walk* w) {
  *address;
  ** 0: it is not there. */
 WALK_FN uint64_t walk_yield(struct walk* w) {
-  if (walk_u8(w, w->L + WALK_OFFSET(w->abi->L_status)) != 1) return 0;
+  /* The status, 1, is stored a moment after that. */
+  if (walk_u8(w, w->L + WALK_OFFSET(w->abi->L_status)) > 1) return 0;
   for (uint64_t i = 0; i < WALK_DEPTH; i++) {
     const uint64_t at = w->r.sp + 8 * i, ret = walk_word(w, at);
     if (ret <= w->text || ret >= w->text_end) continue;

@@ -138,6 +138,8 @@ WALK_FN void walk_trace(struct walk* w, uint64_t trace) {
   const uint32_t index = walk_snapshot_at(w, trace), n = w->n;
   w->base = w->jit_base;
   w->pc = 0;
+  w->trace = trace;
+  w->snapshot = index;
   /* The last instructions jump to another trace, and the base is that one's already. */
   if (walk_u16(w, trace + WALK_OFFSET(w->abi->T_link)) != 0 && w->place + tail >= size) return;
   if (walk_snapshot(w, trace, index, walk_base_moves(w, trace, index))) return;

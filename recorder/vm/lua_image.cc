@@ -128,10 +128,11 @@ std::string check_note(const lt_note& n, const std::string& path) {
   return good ? "" : "the note of " + printable(path) + " is invalid";
 }
 
-// Is there memory for a request to watch places, where the note says?
+// Is there memory for a request to watch places, where the note says? It may be on either side of
+// the control structure: compilers choose the order.
 bool can_watch(const Look& look, const LuaImage& image) {
-  const int32_t distance = image.note.reserved;
-  return distance > 0 && distance < static_cast<int32_t>(kMaxStep) &&
+  const int64_t distance = image.note.reserved, max = kMaxStep;
+  return distance != 0 && distance > -max && distance < max &&
          is_writable(look, image.control + static_cast<uint64_t>(distance),
                      LT_WATCH_REQUEST_MAX + 1);
 }

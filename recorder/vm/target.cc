@@ -124,7 +124,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
 int Target::write_watch(const std::string& request) {
   if (image_.note.reserved == 0) return 0;
   const std::string text = request.substr(0, LT_WATCH_REQUEST_MAX);
-  const uint64_t to = image_.control + static_cast<uint64_t>(image_.note.reserved);
+  const uint64_t to = image_.control + static_cast<uint64_t>(int64_t{image_.note.reserved});
   return memory_.write(to, text.c_str(), text.size() + 1);
 }
 

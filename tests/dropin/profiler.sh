@@ -25,18 +25,18 @@ strip -o "$scratch/luajit" "$build/luajit"
 cat >"$scratch/expected" <<'END_TEXT'
  coroutine
   builtin
-  L:@profiler.lua:5
+  L:@profiler.lua:6
   builtin
-  L:@profiler.lua:10
-  L:@profiler.lua:16
-  L:@profiler.lua:23
+  L:@profiler.lua:11
+  L:@profiler.lua:17
+  L:@profiler.lua:24
  coroutine
   builtin
-  L:@profiler.lua:25
-  L:@profiler.lua:29
+  L:@profiler.lua:26
+  L:@profiler.lua:30
  coroutine
   builtin
-  L:@profiler.lua:32
+  L:@profiler.lua:33
 END_TEXT
 
 mkfifo "$scratch/input"

@@ -13,7 +13,7 @@ same "@" "$(last --frames @)" "@dir/x.lua:10;builtin#string.gsub 50"
 sed 's/ name="work"//' "$here/simple.txt" >"$scratch/nameless.txt"
 for format in folded speedscope perfetto chrome pprof callgrind csv luaprofiler luaprofile xmake; do
   for style in L: @; do
-    "$analyze" -q --format $format --frames "${style%:}" -o "$scratch/styled" "$scratch/nameless.txt"
+    "$analyze" -q --force --format $format --frames "${style%:}" -o "$scratch/styled" "$scratch/nameless.txt"
     if [ $format = pprof ]; then gzip -dc <"$scratch/styled"; else cat "$scratch/styled"; fi >"$scratch/plain"
     for name in "${style}dir/x.lua:10" "${style}dir/x.lua:20" 'builtin#string.gsub'; do
       grep -qaF -- "$name" "$scratch/plain" || fail "--format $format --frames ${style%:}: no $name"

@@ -1,10 +1,27 @@
 # SPDX-License-Identifier: MIT
 # What requests.sh knows of its requests, against the ledgers that luatrace-analyze made:
 #   requests.py REQUESTS.json TURNS.json ACCESS.log
+#   requests.py --bare REQUESTS.json URIS    (those of the server without a log phase, in order)
 import json
+import os
 import sys
 
 MS = 1_000_000
+PHASES = {'access': ['access'], 'content': ['content'], 'exit': ['access']}
+
+
+def compare_bare(requests, uris):
+    """One row for each request, although all have the same address and nothing says where one ends."""
+    found = [[os.path.basename(p['name']) for p in r['phases']] for r in sorted(requests, key=lambda r: r['start_ns'])]
+    found = [phases for phases in found if 'log' not in phases]
+    expected = [PHASES.get(uri, [uri + '.lua']) for uri in uris]
+    if found != expected:
+        sys.exit('FAIL: the requests are %s, not %s' % (found, expected))
+
+
+if sys.argv[1] == '--bare':
+    compare_bare(json.load(open(sys.argv[2]))['requests'], sys.argv[3].split())
+    sys.exit()
 requests = json.load(open(sys.argv[1]))['requests']
 turns = json.load(open(sys.argv[2]))
 log = [(uri, float(seconds)) for uri, seconds in (line.split() for line in open(sys.argv[3]))]

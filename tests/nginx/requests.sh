@@ -9,6 +9,7 @@ source=$1 build=$2
 source "$source/tests/nginx/nginx.sh"
 user=
 [ "$(id -u)" -ne 0 ] || user='user root;'
+for name in a b c; do echo 'ngx.say("file")' >$name.lua; done
 start_nginx "$source/tests/nginx/requests.conf" "$user" busy
 worker=$(pgrep -P $master)
 started+=($worker)
@@ -34,11 +35,29 @@ within 20 "the sleeping request in a table" ended ' [1-9][0-9][0-9](\.[0-9])? ms
 kill -TERM $top
 wait $top || fail "luatrace top ended with $?: $(cat top.err)"
 
-"$build/bin/luatrace-record" -v -o trace.bin -p "$worker" 2>record.err &
-recorder=$!
-started+=($recorder)
-attached() { answers && grep -q 'first event' record.err; }
-within 20 "the recorder" attached
+# record FILE: begins to record the worker; recorded: ends it
+record() {
+  "$build/bin/luatrace-record" -v -o "$1" -p "$worker" 2>record.err &
+  recorder=$!
+  started+=($recorder)
+  attached() { answers && grep -q 'first event' record.err; }
+  within 20 "the recorder" attached
+}
+recorded() {
+  kill -INT $recorder
+  wait $recorder || fail "the recorder ended with $?: $(cat record.err)"
+}
+
+# All on one connection, with the same address for each: what a location runs shows where it begins.
+record bare.bin
+uris="a b c a b c content content a b content access access exit access"
+# shellcheck disable=SC2046
+curl -sS -m 20 -H 'Host: bare' $(printf "http://127.0.0.1:$port/%s " $uris) >bare.txt || fail "the server without a log phase"
+recorded
+"$build/bin/luatrace-analyze" --json --requests --limit 0 bare.bin >bare.json || fail "luatrace-analyze --requests"
+python3 "$source/tests/nginx/requests.py" --bare bare.json "$uris"
+
+record trace.bin
 : >access.log  # nginx appends
 for turn in 1 2 3 4 5; do visit sleep busy subrequest threads timer socket; done
 cp access.log sequence.log
@@ -50,8 +69,7 @@ for turn in 1 2 3 4 5; do
   visit busy
   wait $other
 done
-kill -INT $recorder
-wait $recorder || fail "the recorder ended with $?: $(cat record.err)"
+recorded
 ! grep -F '[error]' error.log || fail "nginx has logged errors"
 
 "$build/bin/luatrace-analyze" --json --requests --limit 0 trace.bin >requests.json || fail "luatrace-analyze --requests"

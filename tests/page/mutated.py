@@ -11,10 +11,10 @@ import sys
 import tempfile
 
 OPTIONS = (
-    ["--page={out}", "--chart-limit", "0"],
-    ["--page={out}", "--chart-limit", "30"],
-    ["--page={out}", "-r", "10%~60%", "-t", "20ns"],
-    ["--format", "chrome", "-o", "{out}"],
+    ["--page={out}", "--force", "--chart-limit", "0"],
+    ["--page={out}", "--force", "--chart-limit", "30"],
+    ["--page={out}", "--force", "-r", "10%~60%", "-t", "20ns"],
+    ["--format", "chrome", "--force", "-o", "{out}"],
 )
 
 

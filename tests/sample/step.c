@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks the Lua stack at every machine instruction of a Lua program that keeps a stack of its own,
-** and compares. The processor traps after each instruction; the walker (recorder/sample/walk.h) runs
+/* Walks the Lua stack at machine instructions of a Lua program that keeps a stack of its own, and
+** compares: at each one of many stretches that begin at random calls (the same in each run). The processor traps after each instruction; the walker (recorder/sample/walk.h) runs
 ** in the signal handler and knows only the ABI note, the registers and memory.
 ** Invariant: a stack that is not the program's own counts as wrong, unless the walk has marked it.
 **
@@ -92,7 +92,7 @@ static int take_note(struct dl_phdr_info *info, size_t size, void *unused) {
 
 /* -- Comparing -- */
 
-enum { RIGHT, ONE_MORE, ONE_LESS, MOVING, UNWINDING, UNKNOWN, WRONG, RESULTS };
+enum { RIGHT, ONE_MORE, ONE_LESS, CHECKPOINT, MOVING, UNWINDING, UNKNOWN, WRONG, RESULTS };
 static const char *const state_names[] = {"outside",    "interpreter", "C function", "helper",   "compiled",
                                           "compiled, in C", "leaving code", "collector",  "compiler"};
 static uint64_t counts[9][RESULTS], steps, max_steps;
@@ -126,6 +126,31 @@ static int same(const int64_t *a, int an, const int64_t *b, int bn) {
 /* Is b the outer part of a? */
 static int ends_with(const int64_t *a, int an, const int64_t *b, int bn) {
   return an >= bn && same(a + (an - bn), bn, b, bn);
+}
+
+/* Compiled code has snapshots only where it may be left: until the next one, what it has inlined is
+** as it was at the last one, where the walk was right. */
+static int64_t checkpoint[1024];
+static int checkpoint_n;
+static uint64_t checkpoint_trace;
+static uint32_t checkpoint_number;
+static int new_window; /* what was at the last snapshot is not known */
+
+static int is_checkpoint(int result) {
+  if (w.trace == 0) {
+    new_window = 0;
+    return 0;
+  }
+  const int passed = w.trace != checkpoint_trace || w.snapshot != checkpoint_number;
+  if (passed) checkpoint_n = 0;
+  if (passed || result == RIGHT) {
+    memcpy(checkpoint, seen, sizeof *seen * (size_t)seen_n);
+    checkpoint_n = result == RIGHT || result == ONE_MORE || result == ONE_LESS || new_window ? seen_n : 0;
+    new_window = 0;
+  }
+  checkpoint_trace = w.trace;
+  checkpoint_number = w.snapshot;
+  return checkpoint_n > 0 && same(seen, seen_n, checkpoint, checkpoint_n);
 }
 
 static int compare(int unknown) {
@@ -185,7 +210,8 @@ static void look(const ucontext_t *context) {
   }
   for (int i = truth.depth; i >= 0; i--) expected_n = append(expected, expected_n, truth.chain[i]);
   other_n = truth.other != NULL ? append(other, 0, truth.other) : 0;
-  const int result = compare(unknown);
+  int result = compare(unknown);
+  if (is_checkpoint(result) && result == WRONG) result = CHECKPOINT;
   counts[w.state][result]++;
   if (result == WRONG) report_wrong();
 }
@@ -194,13 +220,16 @@ static void look(const ucontext_t *context) {
 
 #define TRAP_FLAG 0x100
 static volatile sig_atomic_t stepping;
+static uint64_t window_end;
+static int rarity = 60; /* of the calls, one in so many begins a stretch */
+static unsigned length = 6000; /* of a stretch, at most: interpreted stores by FFI are long */
 
 static void trapped(int number, siginfo_t *info, void *context) {
   ucontext_t *u = context;
   (void)number, (void)info;
-  if (stepping && steps < max_steps) {
+  if (stepping && steps < window_end) {
     steps++;
-    if (steps > 2) look(u);
+    look(u);
     u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
   } else {
     u->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
@@ -214,8 +243,16 @@ static void segv(int number) {
 
 static int lua_step(lua_State *L) {
   stepping = lua_toboolean(L, 1);
-  if (stepping) raise(SIGTRAP);
+  window_end = steps;
   return 0;
+}
+
+/* At some of the program's calls and returns the next instructions begin to be looked at. */
+static void begin_window(void) {
+  if (!stepping || steps < window_end || steps >= max_steps || rand() % rarity != 0) return;
+  new_window = 1;
+  window_end = steps + 100 + (unsigned)rand() % length;
+  raise(SIGTRAP);
 }
 
 /* -- C functions of the program -- */
@@ -247,17 +284,30 @@ static int c_cpcall(lua_State *L) {
   return 1;
 }
 
-static int enter(lua_State *L) {
+void stepenter(int line);
+void stepleave(void);
+
+void stepenter(int line) {
   struct shadow *s = truth.chain[truth.depth];
-  s->id[s->n] = (int32_t)lua_tointeger(L, 1);
+  s->id[s->n] = line;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   s->n++;
+  begin_window();
+}
+
+void stepleave(void) {
+  truth.chain[truth.depth]->n--;
+  begin_window();
+}
+
+static int enter(lua_State *L) {
+  stepenter((int)lua_tointeger(L, 1));
   return 0;
 }
 
 static int leave(lua_State *L) {
   (void)L;
-  truth.chain[truth.depth]->n--;
+  stepleave();
   return 0;
 }
 
@@ -276,7 +326,7 @@ static int c_yield(lua_State *L) {
 }
 
 static void print_counts(void) {
-  static const char *const names[] = {"right", "one more", "one less", "switch", "error", "unknown", "wrong"};
+  static const char *const names[] = {"right", "one more", "one less", "snapshot", "switch", "error", "unknown", "wrong"};
   printf("%-15s", "");
   for (int k = 0; k < RESULTS; k++) printf("%10s", names[k]);
   printf("\n");
@@ -310,6 +360,7 @@ int main(int argc, char **argv) {
   lua_setglobal(L, "host");
   lua_pushlightuserdata(L, &truth);
   lua_setglobal(L, "truth_address");
+  if (argc > 3 && !strcmp(argv[3], "jit")) rarity = 8, length = 800;
   if (argc > 3 && !strcmp(argv[3], "nojit")) luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   lua_pushliteral(L, "=steps");
   chunk_name = (uint64_t)lua_tostring(L, -1) - (uint64_t)abi.str_size;

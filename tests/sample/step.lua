@@ -6,6 +6,8 @@ local ffi = require("ffi")
 ffi.cdef [[
 typedef struct { int32_t n, id[500]; } shadow;
 typedef struct { int32_t depth, moving, unwinding, unused; shadow *other; shadow *chain[64]; } truth;
+void stepenter(int line);
+void stepleave(void);
 int qsort(void *base, size_t n, size_t size, int (*compare)(const int *, const int *));
 ]]
 
@@ -13,9 +15,9 @@ local source = io.open("step_program.lua"):read("*a")
 local lines, number = {}, 0
 for line in source:gmatch("([^\n]*)\n") do
   number = number + 1
-  -- Compiled code stores directly; a call of a C function would not be compiled.
-  local enter = jit.status() and "local s_ = T.chain[T.depth] s_.id[s_.n] = %d s_.n = s_.n + 1" or "host.enter(%d)"
-  line = line:gsub("ENTER", enter:format(number)):gsub("LEAVE", jit.status() and "s_.n = s_.n - 1" or "host.leave()")
+  -- By FFI the call is compiled, too. Stores by FFI would not do: the compiler omits some of them.
+  local via = jit.status() and "ffi.C.step" or "host."
+  line = line:gsub("ENTER", via .. ("enter(%d)"):format(number)):gsub("LEAVE", via .. "leave()")
   lines[number] = line
 end
 local T = ffi.cast("truth *", truth_address)

@@ -11,6 +11,6 @@ build=$1 cc=$2 mode=$3 steps=$4
 [ "$(uname -m)" = x86_64 ] || skip "the walker knows x86-64 only"
 
 "$cc" -std=gnu11 -O2 -Wall -Wextra -I"$root" -I"$build/include/luajit-2.1" "$here/step.c" -o "$scratch/step" \
-  -L"$build" -lluajit-5.1 -ldl
+  -L"$build" -lluajit-5.1 -ldl -rdynamic
 cd "$here"
 LD_LIBRARY_PATH=$build "$scratch/step" step.lua "$steps" "$mode"

@@ -82,6 +82,12 @@ for filter in "-F f" "-N f" "-C f" "-H f" "-D 1" "-t 1ms" "-r 1ms~" "--function 
   # shellcheck disable=SC2086
   wrong "cannot be combined with --turns, which shows all of each turn" --turns $filter
 done
+for view in --requests --turns "--request 1" --coroutines; do
+  # shellcheck disable=SC2086
+  wrong "--group-by has no effect on ${view% *}" $view --group-by file
+  # shellcheck disable=SC2086
+  good $view --group-by file --report --request-by handle
+done
 wrong "^luatrace-analyze: --request needs exactly one trace" --request 1 before.txt
 wrong "^luatrace-analyze: --request: '0' is out of range" --request 0
 wrong "^luatrace-analyze: --request: there is no request 3: the trace has 2" --request 3 --request-by handle
@@ -114,10 +120,10 @@ done
 # An option for formats changes the format (perfetto and chrome have suspended time anyway), or is refused.
 coroutines=$source/tests/export/coroutines.txt
 for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g; s/ (see.*//'); do
-  "$analyze" -q --format "$format" -o plain.out "$coroutines"
+  "$analyze" -q --force --format "$format" -o plain.out "$coroutines"
   for option in "--unit ms" --suspended "--frames L" "--source-root dir"; do
     # shellcheck disable=SC2086
-    if "$analyze" -q --format "$format" $option -o other.out "$coroutines" 2>err; then
+    if "$analyze" -q --force --format "$format" $option -o other.out "$coroutines" 2>err; then
       case "$format $option" in perfetto*--suspended | chrome*--suspended) continue ;; esac
       ! cmp -s plain.out other.out || fail "--format $format ignores $option"
     else
@@ -200,7 +206,7 @@ cp now.txt report && good report && rm report
 for output in flame:html page:html json:json csv:csv folded:folded; do
   name=${output%:*} file=out.${output#*:}
   wrong "^luatrace-analyze: '$file' is taken as a trace; write --$name=$file \(" --$name $file
-  good -q --$name=by.name && good -q --$name -o by.letter && good -q -o by.letter --$name
+  good -q --force --$name=by.name && good -q --force --$name -o by.letter && good -q --force -o by.letter --$name
   sed -i -E 's/"madeAt":.*,"chart":/"chart":/' by.name by.letter  # a page has its time and its command
   cmp by.name by.letter || fail "--$name=FILE and -o FILE --$name differ"
   mv by.name $file

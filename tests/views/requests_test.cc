@@ -179,6 +179,78 @@ TEST(Requests, ABlockOfAFileOnTheMainCoroutineIsALateOne) {
             "10 7 = 6 + 0 + 0 + 1\n30 7 = 6 + 0 + 0 + 1\n");
 }
 
+// A block that runs for 4 ns in coroutine CO of its own, for the request at 7.
+std::string block(int at, int co, int function) {
+  std::ostringstream out;
+  out << at << " request " << co << " 7\n"
+      << at << " resume " << co << "\n"
+      << at << " entry " << function << "\n"
+      << at + 4 << " return " << function << "\n"
+      << at + 4 << " suspend done\n"
+      << at + 4 << " collect " << co << "\n";
+  return out.str();
+}
+
+// Number of phases of each request.
+std::string blocks_of(const std::vector<ReportRequest>& list) {
+  std::string out;
+  for (const ReportRequest& r : list) out += std::to_string(r.phases.size()) + ' ';
+  return out;
+}
+
+constexpr int kPause = 10000;
+
+// The request has reached its content: another block is another request's, whatever its phase.
+TEST(Requests, NothingFollowsTheContent) {
+  EXPECT_EQ(blocks_of(requests(block(10, 2, 15) + block(20, 3, 16) + block(30, 4, 16))), "1 1 1 ");
+}
+
+// After a file the next block may be a later phase or another request's: nginx pauses only between
+// requests. After a block the order of phases is all that is known.
+TEST(Requests, APauseDecidesWhatPhasesDoNot) {
+  const auto both = [](int first, int second, int pause) {
+    return blocks_of(requests(block(10, 2, first) + block(14 + pause, 3, second)));
+  };
+  for (const int second : {15, 18}) {
+    EXPECT_EQ(both(16, second, kPause - 1), "2 ");
+    EXPECT_EQ(both(16, second, kPause), "1 1 ");
+    EXPECT_EQ(both(11, second, kPause), "2 ");
+  }
+}
+
+std::string phases_of(const std::string& events) {
+  std::string out;
+  for (const ReportRequest& r : requests(events))
+    for (const auto& p : r.phases)
+      out += std::to_string(p.function) + ' ' + std::to_string(p.running_ns) + '\n';
+  return out;
+}
+
+// nginx's module makes coroutines by the main one and sets the request afterwards.
+TEST(Requests, ACoroutineHasThePhaseOfItsCreator) {
+  const std::string thread =
+      "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 create 3\n%s"
+      "14 suspend yield\n14 resume 3\n14 entry 1\n17 return 1\n17 suspend done\n"
+      "17 resume 2\n18 return 15\n18 suspend done\n";
+  const auto with = [&](const std::string& text) {
+    std::string out = thread;
+    return out.replace(out.find("%s"), 2, text);
+  };
+  const std::string known = phases_of(with(""));
+  EXPECT_EQ(std::count(known.begin(), known.end(), '\n'), 1);
+  EXPECT_EQ(phases_of(with("12 request 3 0\n12 request 3 7\n")), known);
+}
+
+// The host makes the coroutine of a timer that repeats, each time at the same address.
+TEST(Requests, EachRunOfATimerIsARequest) {
+  const auto tick = [](int at, int co) {
+    return std::to_string(at) + " create " + std::to_string(co) + "\n" + block(at, co, 1);
+  };
+  const std::vector<ReportRequest> list = requests(tick(10, 2) + tick(20, 3) + tick(30, 4));
+  ASSERT_EQ(list.size(), 3u);
+  for (const ReportRequest& r : list) EXPECT_EQ(r.phases[0].function, list[0].phases[0].function);
+}
+
 // -- Any trace --
 
 void expect_closed(const Report& report, uint64_t& waited) {

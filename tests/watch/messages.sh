@@ -22,7 +22,7 @@ refuses "'a\.\.b' is none of" "$record" --watch f --print 'a..b' -- "${none[@]}"
 refuses "'0' is not a line number" "$record" --watch app.lua:0 -- "${none[@]}"
 refuses "'99999999999' is not a line number" "$record" --watch app.lua:99999999999 -- "${none[@]}"
 refuses 'the file is missing' "$record" --watch :12 -- "${none[@]}"
-refuses 'a place cannot be empty|missing' "$record" --watch= -- "${none[@]}"
+refuses 'needs a value' "$record" --watch= -- "${none[@]}"
 refuses "'0' is not a number between 1" "$record" --watch f --count 0 -- "${none[@]}"
 refuses "'9' is not a number between 0 and 8" "$record" --watch f --print-depth 9 -- "${none[@]}"
 refuses 'not possible with --via bpf' "$record" --watch f --via bpf -- "${none[@]}"
@@ -44,7 +44,7 @@ same "values" "$(values)" ""
 # More places than can be watched: told, and nothing else happens.
 {
   echo 'local n = 0'
-  for i in {1..300}; do echo "local function f() return n end n = n + f()"; done
+  for i in {1..300}; do echo "do local function f() return n end n = n + f() end"; done
   echo 'print(n)'
 } >"$scratch/many.lua"
 plain=$("$luajit" "$scratch/many.lua")
