@@ -46,7 +46,8 @@
 //   void opened(Coroutine&, uint64_t now, bool begins)
 //        The call on top has begun, or was reported (begins: false).
 //   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)
-//        The call ends; inclusive time (kNotSeen: unknown); whole: beginning and end were seen.
+//        The call ends, as Coroutine::ending says; inclusive time (kNotSeen: unknown); whole:
+//        beginning and end were seen.
 //   void add_self_time(Machine&, uint64_t from, uint64_t to)
 //        Time of the current coroutine.
 //   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)
@@ -267,7 +268,7 @@ class StackMachine {
   uint32_t find_frame(const Coroutine& co, VmFunctionId id, uint32_t from);
   void unlink_resumers(Coroutine& co);
   void push(Coroutine& co, uint64_t start, VmFunctionId id);
-  void end_top(Coroutine& co);
+  void end_top(Coroutine& co, CallEnding ending = CallEnding::kReturn);
   static void forget_section(Coroutine& co, VmFunctionId id);
   static uint32_t calls_above(const Coroutine& co, uint32_t depth);
   static std::pair<uint32_t, uint32_t> below_calls(const Coroutine& co, uint32_t count);
@@ -284,7 +285,7 @@ class StackMachine {
   void thread(ThreadId tid);
   void reattach();
   void enter_all(Coroutine& co, uint32_t base);
-  void close_unseen(Coroutine& co, uint32_t depth);
+  void close_unseen(Coroutine& co, uint32_t depth, CallEnding ending = CallEnding::kUnseen);
   void report_gone(Coroutine& co, Gone how) {
     if constexpr (Sink::kFrames) sink_.gone(co, now_, how);
   }

@@ -159,10 +159,11 @@ void StackMachine<Sink>::entry(VmFunctionId id) {
 
 // Ends the innermost call; its end was seen.
 template <class Sink>
-void StackMachine<Sink>::end_top(Coroutine& co) {
+void StackMachine<Sink>::end_top(Coroutine& co, [[maybe_unused]] CallEnding ending) {
   const Frame& f = co.frames[co.top];
   const bool seen = f.start != kNotSeen;
   if constexpr (Sink::kFrames) {
+    co.ending = ending;
     sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
   } else if (seen) {
     sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
@@ -251,7 +252,9 @@ void StackMachine<Sink>::label(const Record& r) {
 
 // For sinks that handle unseen ends: all calls above `depth` end here, whatever the reason.
 template <class Sink>
-void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
+void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth,
+                                      [[maybe_unused]] CallEnding ending) {
+  co.ending = ending;
   for (; co.top > depth; co.top--) {
     const Frame& f = co.frames[co.top];
     const uint64_t running = f.start == kNotSeen ? kNotSeen : clock(co) - f.start;
@@ -283,7 +286,7 @@ bool StackMachine<Sink>::is_assumed(const Coroutine& co, uint32_t at) {
 template <class Sink>
 void StackMachine<Sink>::forget_calls(Coroutine& co) {
   trust_.open_gap += co.top - co.sections;
-  close_unseen(co, 0);
+  close_unseen(co, 0, CallEnding::kLost);
   co.top = 0;
 }
 
@@ -320,7 +323,7 @@ void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   }
   if (at < co.top) drop_to(co, at);
   note(kind, at, ids_(id));
-  end_top(co);
+  end_top(co, kind == Note::kTail ? CallEnding::kTail : CallEnding::kReturn);
   if (co.ended) end_sections(co, false);
 }
 
@@ -355,7 +358,7 @@ void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
   trust_.unwound += calls_above(co, depth);
   while (co.top > depth) {
     note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
-    end_top(co);
+    end_top(co, CallEnding::kError);
   }
   if (co.ended) end_sections(co, false);
 }
@@ -439,7 +442,10 @@ template <class Sink>
 void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
   wake(co, false);
   counter += co.top - co.sections;
-  close_unseen(co, 0);
+  close_unseen(co, 0,
+               how == Gone::kCut    ? CallEnding::kOpen
+               : how == Gone::kLost ? CallEnding::kLost
+                                    : CallEnding::kAbandoned);
   report_gone(co, how);
 }
 

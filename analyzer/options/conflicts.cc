@@ -20,7 +20,7 @@ struct Needs {
   const char* formats = "";  // Values of --format with which it also has an effect.
 };
 constexpr const char* kNaming =
-    "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile";
+    "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile parquet";
 // perfetto and chrome have suspended time even without --suspended.
 constexpr const char* kSuspending = "folded speedscope perfetto chrome pprof callgrind";
 constexpr Needs kNeeds[] = {
@@ -34,7 +34,7 @@ constexpr Needs kNeeds[] = {
     {"suspended", "tree flame page folded", "--tree, --flame, --page, --folded or --format",
      kSuspending},
     {"chart-limit", "page", "--page"},
-    {"label", "push", "--push URL"},
+    {"label", "push", "--push URL or --format parquet", "parquet"},
     {"push-as", "push", "--push URL"},
     {"push-headers", "push", "--push URL"},
     {"push-ca", "push", "--push URL"},

@@ -152,8 +152,8 @@ constexpr OptionSpec kOwnOptions[] = {
      "folded: for flamegraph.pl and similar programs. speedscope: its own JSON. perfetto, chrome: every call on the track of its "
      "coroutine, with arrows for resume and yield. pprof: gzipped protobuf. callgrind: for "
      "KCachegrind and callgrind_annotate. csv: a row for each function. json: as --json. luaprofiler: a line for each call. luaprofile: "
-     "the CSV of LuaProfile. xmake: the table of xmake's profiler.",
-     "folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile"},
+     "the CSV of LuaProfile. xmake: the table of xmake's profiler. parquet: a directory of tables for SQL, with a row for each call (sql.md).",
+     "folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile parquet"},
     {kOutputs, "output", 'o', "FILE", false, false, "file for --format (default: standard output)",
      "Without --format: for --json, --csv, --folded, --flame or --page, if one of them is given without its file.", nullptr,
      Complete::kFile},
@@ -174,7 +174,7 @@ constexpr OptionSpec kOwnOptions[] = {
      "pyroscope pyroscope-connect parca otlp-1.11"},
     {kPush, "label", 0, "KEY=VALUE", false, true, "a label of the pushed profile: host=gw7, version=1.4",
      "service_name, process and thread are set from the trace if all of it has the same; a label of that name replaces them. "
-     "A trace has neither the name of the host nor the version of the program."},
+     "A trace has neither the name of the host nor the version of the program. With --format parquet, host=NAME is the column host."},
     {kPush, "push-headers", 0, "FILE", false, false, "file with secret headers, 'Name: value' in each line", nullptr, nullptr,
      Complete::kFile},
     {kPush, "push-ca", 0, "FILE", false, false, "file with the certificate authorities to trust (PEM), instead of the system's",

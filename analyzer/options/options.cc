@@ -236,6 +236,8 @@ ExportOptions read_exports(const Given& given) {
   e.style = frame_style(given.last("frames").value_or("ours"));
   e.source_root = given.last("source-root").value_or("");
   e.unit_ns = read_unit(given);
+  if (e.format == kTables && e.output == "-")
+    throw UsageError("--format parquet writes several tables: give it a directory (-o DIR)");
   const bool binary = e.format == "pprof" || e.format == "perfetto";
   if (binary && e.output == "-" && isatty(STDOUT_FILENO))
     throw UsageError("--format " + e.format +
@@ -294,10 +296,10 @@ void check_paths(const Options& o) {
 
 PushOptions read_push(const Given& given) {
   PushOptions p;
+  for (const std::string& label : given.list("label")) p.labels.push_back(parse_push_label(label));
   const auto url = given.last("push");
   if (!url) return p;
   set_push_target(p, *url, given.last("push-as").value_or(""));
-  for (const std::string& label : given.list("label")) p.labels.push_back(parse_push_label(label));
   p.headers_file = given.last("push-headers").value_or("");
   push_headers(p.headers_file);  // Whatever is wrong with them is said before the trace is read.
   p.ca_file = given.last("push-ca").value_or("");

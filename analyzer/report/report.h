@@ -82,7 +82,8 @@ struct ReportRequest {
     uint64_t running_ns = 0, wait_ns = 0;
   };
   uint32_t file = 0;
-  uint32_t id = 0;  // In its file, from 1, in the order in which they began.
+  uint32_t id = 0;      // In its file, from 1, in the order in which they began.
+  uint32_t number = 0;  // In its Lua VM, from 1.
   StreamId vm;
   uint32_t coroutines = 0;
   uint64_t start_ns = 0, wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0;

@@ -368,7 +368,8 @@ void Views::timeline() {
 
 ReportRequest report_request(const RequestSums& from,
                              const std::function<ReportFunctionId(FunctionId)>& function) {
-  ReportRequest out{.vm = from.stream,
+  ReportRequest out{.number = from.number,
+                    .vm = from.stream,
                     .coroutines = from.coroutines,
                     .wall_ns = from.wall(),
                     .running_ns = from.own,

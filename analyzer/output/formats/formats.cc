@@ -34,6 +34,7 @@ constexpr ExportFormat kFormats[] = {
     {"luaprofiler", nullptr, make_luaprofiler_writer},
     {"luaprofile", write_luaprofile},
     {"xmake", write_xmake},
+    {kTables, nullptr},
 };
 
 }  // namespace

@@ -38,14 +38,15 @@ class CallWriter;
 
 struct ExportFormat {
   const char* name;
-  // Exactly one is not null: `write` writes the report, `make_writer` writes calls while the trace
-  // is read.
+  // `write` writes the report, `make_writer` writes calls while the trace is read. parquet has
+  // neither: it is a directory of tables (output/columns/).
   void (*write)(std::ostream& out, const Report& report, const ExportOptions& options);
   std::unique_ptr<CallWriter> (*make_writer)(std::ostream& out) = nullptr;
   bool has_tree = false;  // --suspended adds suspended time.
 };
 
 std::span<const ExportFormat> export_formats();
+constexpr const char* kTables = "parquet";
 // Null if no format has this name.
 const ExportFormat* find_format(const std::string& name);
 // Takes "ours", "L" or "@".
