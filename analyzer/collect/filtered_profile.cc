@@ -309,6 +309,7 @@ void FilteredProfile::off_cpu(Machine& machine, uint64_t ticks) {
   Coroutine& co = machine.current();
   const uint64_t to = std::min(machine.now(), plan_.to);
   const uint64_t from = std::max(machine.now() - ticks, plan_.from);
+  if (requests && from < to) request_stream_->off_cpu(co, facts_.clock.ns(to - from));
   if (from < to && time_kind(co) == TimeKind::kCall)
     sums_.off_cpu(place(co, co.top).out, to - from);
 }

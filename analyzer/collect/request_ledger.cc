@@ -77,6 +77,11 @@ void RequestLedger::worked(RequestId id, VmWork work, uint64_t ns) {
   (work == VmWork::kCollector ? sums.collector : sums.compiler) += ns;
 }
 
+void RequestLedger::off_cpu(RequestId id, uint64_t ns) {
+  RequestSums& sums = lives_[id].sums;
+  sums.off_cpu += std::min(ns, sums.own - sums.off_cpu);
+}
+
 // Until `at` it was in its state.
 void RequestLedger::add_step(RequestId id, const RequestClock& at) {
   const RequestLife& life = lives_[id];

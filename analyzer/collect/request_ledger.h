@@ -87,6 +87,8 @@ class RequestLedger {
   void ran(RequestId id, FunctionId phase, CoroutineId coroutine, uint64_t ns);
   // `ns` of what it ran were a call of the VM's own.
   void worked(RequestId id, VmWork work, uint64_t ns);
+  // For `ns` of what it ran the thread did not run.
+  void off_cpu(RequestId id, uint64_t ns);
   // From now on it waits in this; begins: a coroutine has just begun to wait.
   void waits(RequestId id, RequestState state, bool begins);
   void end(RequestId id, const RequestClock& at, bool unfinished);

@@ -316,6 +316,11 @@ void RequestStream::worked(const Coroutine& co, VmWork work, uint64_t ns) {
   if (const RequestId life = e ? owner(*e).life : kNoRequest) ledger_.worked(life, work, ns);
 }
 
+void RequestStream::off_cpu(const Coroutine& co, uint64_t ns) {
+  const Entry* e = entries_.find(co);
+  if (const RequestId life = e ? owner(*e).life : kNoRequest) ledger_.off_cpu(life, ns);
+}
+
 // -- Turns --
 
 void RequestStream::begin_turn(const Coroutine& co, bool reported) {

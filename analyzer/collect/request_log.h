@@ -83,6 +83,8 @@ class RequestStream {
   VmWork vm_work(FunctionId function) { return rules_.of(function, called_).work; }
   // Calls of the VM's own ended in the coroutine, whose time has passed.
   void worked(const Coroutine& co, VmWork work, uint64_t ns);
+  // The thread did not run for the last `ns` of it.
+  void off_cpu(const Coroutine& co, uint64_t ns);
   // A call of the coroutine runs now; reported: in a stack report.
   void begin_turn(const Coroutine& co, bool reported);
 

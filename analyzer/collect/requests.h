@@ -41,6 +41,7 @@ struct RequestSums {
   uint64_t own = 0;  // Time in which it held the worker.
   // Of it: calls of the collector, with the finalizers that it calls, and of the compiler.
   uint64_t collector = 0, compiler = 0;
+  uint64_t off_cpu = 0;  // Of it: the thread did not run.
   uint32_t coroutines = 0;
   bool begun_before = false;  // It began before the recording, or in a gap.
   bool unfinished = false;    // Its end was not seen.

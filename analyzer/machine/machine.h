@@ -137,6 +137,7 @@ struct CpuSums {
   bool known = false;      // It says something: the scheduler was followed.
   uint64_t unknown = 0;    // But not for so long.
   uint64_t preempted = 0;  // With an open call, ready to run, but not running.
+  uint64_t cut = 0;        // Records said so, but there were events meanwhile.
 };
 
 template <class Sink>
@@ -257,6 +258,7 @@ class StackMachine {
   void mark(const Record& r);
   void label(const Record& r);
   void cpu(const Record& r);
+  uint64_t absence(const Record& r);
   void ring_block(CoroutineId id, ThreadId tid);
 
   Coroutine* get(CoroutineId id);
@@ -327,6 +329,8 @@ class StackMachine {
   bool torn_ = false;  // Just after a gap: what follows may be the rest of a report.
   uint64_t traced_ = 0, gap_ = 0, first_ = 0;
   CpuSums cpu_;
+  uint64_t before_ = 0;     // The time before the current record, for cpu().
+  uint64_t gap_ended_ = 0;  // Of the last gap.
   uint64_t serials_ = 0;
   IdSet seen_;  // Ids of all coroutines; the VM never reuses an id.
   uint64_t work_ = kInitialWork, used_ = 0, links_ = 0;

@@ -120,17 +120,29 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
   }
 }
 
+// How long the record's absence was, as far as it was after the previous record: a thread that does
+// not run has no events. What is cut was not known anyway if it was before this recording or in a
+// gap.
+template <class Sink>
+uint64_t StackMachine<Sink>::absence(const Record& r) {
+  const uint64_t ticks = std::min(r.words[0], now_ - std::min(before_, now_));
+  const uint64_t known = now_ - std::min(std::max(begun_, gap_ended_), now_);
+  const uint64_t said = std::min(r.words[0], known);
+  cpu_.cut += said - std::min(ticks, said);
+  return ticks;
+}
+
 // For so long until now the thread did not run, or it is not known whether it did. It is the time
-// of what is innermost now: a thread that does not run has no events.
+// of what is innermost now.
 template <class Sink>
 void StackMachine<Sink>::cpu(const Record& r) {
   cpu_.known = true;
   if (!recording_) return;
-  const uint64_t ticks = std::min(r.words[0], now_ - begun_);
   if (r.arg >= LTC_UNKNOWN) {
-    cpu_.unknown += ticks;
+    cpu_.unknown += std::min(r.words[0], now_ - begun_);
     return;
   }
+  const uint64_t ticks = absence(r);
   if (r.arg == LTC_PREEMPTED && cur_->top) cpu_.preempted += ticks;
   if constexpr (requires { sink_.off_cpu(*this, ticks); })
     sink_.off_cpu(*this, ticks);
@@ -548,7 +560,7 @@ template <class Sink>
 void StackMachine<Sink>::restart() {
   static_assert(!Sink::kFrames);
   traced_ = gap_ = 0;
-  cpu_.unknown = cpu_.preempted = 0;
+  cpu_.unknown = cpu_.preempted = cpu_.cut = 0;
   first_ = begun_ = now_;
   std::vector<Coroutine*> chain;
   each_in_chain(

@@ -136,6 +136,7 @@ const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end)
   }
   records_++;
   if (r.kind == LT_EXT && r.sub == LTX_PAD) return p + r.length;  // Has no time.
+  before_ = now_;
   take_time(r);
   handle(r);
   return p + r.length;
@@ -285,7 +286,7 @@ void StackMachine<Sink>::gap_until(uint64_t tick) {
   if (tick > now_) {
     if constexpr (Sink::kFrames) sink_.gap(now_, tick);
     gap_ += tick - now_;
-    now_ = tick;
+    now_ = gap_ended_ = tick;
   }
   set_current(cur_);
 }

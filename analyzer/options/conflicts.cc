@@ -149,7 +149,7 @@ void refuse_sort(const ViewOptions& v) {
                                    "or resumes"
                     : v.turns    ? "--turns is sorted by wall (default), start or delayed"
                                  : "--requests is sorted by wall (default), start, running, waits, "
-                                   "others, unattributed, collector, compiler or coroutines"));
+                                   "cpu, others, unattributed, collector, compiler or coroutines"));
 }
 
 // Refuses --limit if no view leaves out rows. --limit 0 (all rows) is always accepted.

@@ -69,7 +69,7 @@ constexpr OptionSpec kOwnOptions[] = {
      "calls inclusive self share avg min max stddev wall complete cpu self_cpu p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default self) or by name",
      "For --report (with --diff: by the difference), --symbols, --csv and the summary. For --coroutines: suspended (default), "
-     "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed, collector, compiler or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
+     "running, life or resumes. For --requests: wall (default), start, running, cpu, waits, others, unattributed, collector, compiler or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
      "self inclusive calls avg min max stddev share wall complete cpu self_cpu p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed collector compiler coroutines delayed",
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "up to N rows (default 20; 0: all)", "The default is 5 calls for --slow, and 100 rows for trees. --hist and --info always show all rows."},

@@ -65,13 +65,14 @@ void read_rows(const Given& given, ViewOptions& v) {
   bool other = is_request_order(v.sort) || find_turn_order(v.sort) ||
                std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
   if (!other && !find_field(v.sort))
-    throw UsageError("--sort: invalid value '" + v.sort +
-                     "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
-                     "p99 ...), or, for "
-                     "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
-                     "running, waits, others, unattributed, collector, compiler or coroutines, or, "
-                     "for --turns, wall, "
-                     "start or delayed");
+    throw UsageError(
+        "--sort: invalid value '" + v.sort +
+        "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
+        "p99 ...), or, for "
+        "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
+        "running, cpu, waits, others, unattributed, collector, compiler or coroutines, or, "
+        "for --turns, wall, "
+        "start or delayed");
   read_number<size_t>(given, "limit", v.limit);
   read_number<size_t>(given, "limit", v.slow_limit);
   v.limit_given = given.has("limit");

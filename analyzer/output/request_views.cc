@@ -88,10 +88,12 @@ std::string phases_text(const std::vector<NamedPart>& phases) {
   return out;
 }
 
+constexpr int kAfterRunning = 5;  // Where the CPU time is in a row.
+
 Row request_row(const Report& report, const ReportRequest& r) {
   const std::vector<NamedPart> waits = named_waits(report, r), phases = named_phases(report, r);
   const bool waited = !waits.empty() && waits[0].ns;
-  return {Cell::of_count(r.id),
+  Row row{Cell::of_count(r.id),
           Cell::of_time(r.start_ns),
           Cell::of_time(r.wall_ns),
           Cell::of_text(open_ends(r.begun_before, r.unfinished)),
@@ -111,9 +113,11 @@ Row request_row(const Report& report, const ReportRequest& r) {
           Cell::of_text(report.files[r.file].path),
           Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
           Cell::of_text(phases_text(phases))};
+  if (report.cpu.known()) row.insert(row.begin() + kAfterRunning, Cell::of_time(r.cpu_ns));
+  return row;
 }
 
-void add_columns(Table& t, const std::string& sort) {
+void add_columns(Table& t, const std::string& sort, bool has_cpu) {
   t.columns = {{"id", "id"},
                {"start_ns", "from"},
                {"wall_ns", "wall"},
@@ -129,6 +133,7 @@ void add_columns(Table& t, const std::string& sort) {
   add_data_columns(t, {"labels", "unfinished", "begun_before", "vm", "file"});
   t.columns.push_back({"longest", "longest wait", true, Column::kTextOnly});
   t.columns.push_back({"parts", "phases (running + waits)", true, Column::kTextOnly});
+  if (has_cpu) t.columns.insert(t.columns.begin() + kAfterRunning, Column{"cpu_ns", "cpu"});
   for (Column& c : t.columns) {
     if (c.title == sort) c.title += "▼";
     if (c.key == "open") c.min_width = 2;
@@ -160,6 +165,7 @@ struct SortKey {
 };
 constexpr SortKey kSortKeys[] = {{"wall", &ReportRequest::wall_ns},
                                  {"running", &ReportRequest::running_ns},
+                                 {"cpu", &ReportRequest::cpu_ns},
                                  {"waits", &ReportRequest::wait_ns},
                                  {"others", &ReportRequest::others_ns},
                                  {"unattributed", &ReportRequest::unattributed_ns},
@@ -303,7 +309,7 @@ Table requests_view(const Report& report, const ViewOptions& options) {
   const std::string sort = options.sort_given ? options.sort : "wall";
   Table t;
   t.name = "requests";
-  add_columns(t, sort == "start" ? "from" : sort);
+  add_columns(t, sort == "start" ? "from" : sort, report.cpu.known());
   list = sorted(report, sort, std::move(list));
   const size_t count = list.size();
   t.rows.add(count,

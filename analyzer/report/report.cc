@@ -273,6 +273,7 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
     (sums.cpu.known ? report.cpu.vms : report.cpu.without)++;
     report.cpu.unknown_ns += clock.ns(sums.cpu.unknown);
     report.cpu.preempted_ns += clock.ns(sums.cpu.preempted);
+    report.cpu.cut_ns += clock.ns(sums.cpu.cut);
     first = std::min(first, sums.first);
     last = std::max(last, sums.last);
   }

@@ -87,6 +87,7 @@ struct ReportRequest {
   uint32_t coroutines = 0;
   uint64_t start_ns = 0, wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0;
   uint64_t collector_ns = 0, compiler_ns = 0;  // Of running_ns.
+  uint64_t cpu_ns = 0;                         // Of running_ns, if CPU times are known.
   uint64_t unattributed_ns = 0;
   bool begun_before = false;  // It began before the recording, or in a gap.
   bool unfinished = false;    // Its end was not seen.
@@ -132,6 +133,7 @@ struct ReportCpu {
   uint64_t vms = 0, without = 0;  // Lua VMs with and without them.
   uint64_t unknown_ns = 0;        // Of those with, for so long they are not known.
   uint64_t preempted_ns = 0;      // In calls, of the whole trace.
+  uint64_t cut_ns = 0;            // Records said that the thread did not run, but it had events.
   // By node of the call tree: self time without the processor. Nodes that it does not have have
   // none, so most traces have no such memory.
   std::vector<uint64_t> node_off_ns;
