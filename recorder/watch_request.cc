@@ -205,8 +205,8 @@ std::vector<std::string> watch_items(const std::string& text) {
     item.erase(0, item.find_first_not_of(' '));
     item.erase(item.find_last_not_of(' ') + 1);
     if (!is_name(item))
-      throw UsageError("--print: '" + item +
-                       "' is none of args, locals, upvalues, traceback, and no NAME or NAME.FIELD");
+      throw UsageError("--print: invalid value '" + item +
+                       "'; choose args, locals, upvalues, traceback, NAME or NAME.FIELD");
     items.push_back(item);
     at = end + 1;
   }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- What was wrong in xmake's profiler: recursion overwrote the start time of the outer call, coroutine
--- switches were charged to whoever yields, one function was several rows by the names it was called with.
+-- switches were charged to the coroutine that yields, one function was several rows by the names it was called with.
 local trace, check = require "luatrace", require "check"
 
 local function recurse(n)
