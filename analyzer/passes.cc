@@ -23,6 +23,7 @@
 #include "analyzer/output/json.h"
 #include "analyzer/output/summary.h"
 #include "analyzer/push/push.h"
+#include "analyzer/read/is_sampled.h"
 #include "analyzer/report/conditions.h"
 #include "analyzer/report/saved_profile.h"
 #include "analyzer/report/stack_limit.h"
@@ -48,7 +49,8 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
   });
   sink.set_hider([&](FunctionId index) {
     const Function& f = facts.functions[index];
-    return f.type == LT_FUNC_FF && (f.ffid == LT_FF_GC || f.ffid == LT_FF_JIT);
+    return f.type == LT_FUNC_FF &&
+           (f.ffid == LT_FF_GC || f.ffid == LT_FF_JIT || f.ffid == LT_FF_REPORT);
   });
   read_trace(input, diag, streams);
   streams.finish();
@@ -59,21 +61,35 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
                    " needs the trace that it was made from");
 }
 
+void refuse_samples(const std::string& path, Input& input, const char* option) {
+  if (is_sampled(input))
+    throw UsageError(printable(path) + ": samples have no events, which " + option +
+                     " needs: record without --sample");
+}
+
 std::string page_path(const std::string& trace) {
   if (trace == "-") return "trace.html";
   return std::filesystem::path(trace).replace_extension(".html").string();
 }
 
 // Calls `write` with the file, or with standard output for "-", whose errors are checked at the
-// end.
+// end. kind: see is_own_output().
 template <class F>
-bool write_to(Session& session, const std::string& path, F write) {
+bool write_to(Session& session, const std::string& path, const std::string& kind, F write) {
   if (path == "-") return write(std::cout), true;
-  OutputFile file(path);
+  OutputFile file(path, keep_others(kind, session.options.exports.force));
   if (file) write(file);
   const std::string why = file.finish();
   if (!why.empty()) cannot_write(session, path, why);
   return why.empty();
+}
+
+// CSV has no place for it.
+void warn_csv_left_out(const std::vector<Table>& views) {
+  for (const Table& t : joined(views))
+    if (t.left_out)
+      warn("--csv: " + t.name + ": " + format_count(t.left_out) +
+           " more rows: --limit 0 writes them");
 }
 
 // Prints the requested views to standard output, or the summary.
@@ -119,7 +135,7 @@ void refuse_others_files(const Options& o) {
       for (const std::string& in : *inputs)
         if (std::filesystem::is_regular_file(in, missing) && is_same_file(in, out))
           throw UsageError(printable(out) + " is an input file and would be overwritten");
-    if (o.force) continue;
+    if (o.exports.force) continue;
     if (const std::string why = why_kept(out, kind); !why.empty())
       throw UsageError(printable(out) + ": " + why);
   }
@@ -143,6 +159,7 @@ void each_file(Session& session, const std::vector<std::string>& files,
                const std::function<void(const std::string&, Input&, Diagnostics&)>& read) {
   for (const std::string& path : files) {
     Diagnostics diag(path == "-" ? "standard input" : path, warn);
+    diag.growing = session.options.growing;
     try {
       Input input(path);
       read(path, input, diag);
@@ -159,6 +176,7 @@ void dump_files(Session& session) {
   each_file(session, session.options.files,
             [&](const std::string& path, Input& input, Diagnostics& diag) {
               if (is_profile(input)) refuse_profile(path, "--dump");
+              if (session.options.dump == "calls") refuse_samples(path, input, "--dump=calls");
               if (session.options.dump == "calls") return dump_calls(input, diag, symbols);
               DumpSink sink(std::cout);
               read_trace(input, diag, sink);
@@ -170,12 +188,15 @@ void jit_files(Session& session) {
   JitLog log;
   each_file(session, o.files, [&](const std::string& path, Input& input, Diagnostics& diag) {
     if (is_profile(input)) refuse_profile(path, "--jit");
+    refuse_samples(path, input, "--jit");
     read_trace(input, diag, log);
     log.finish_file();
   });
   const std::vector<Table> views = jit_views(log, o.views.limit);
-  if (o.json) write_to(session, *o.json, [&](std::ostream& out) { write_json(out, views); });
-  if (o.csv) write_to(session, *o.csv, [&](std::ostream& out) { write_csv(out, views); });
+  if (o.json)
+    write_to(session, *o.json, "json", [&](std::ostream& out) { write_json(out, views); });
+  if (o.csv) write_to(session, *o.csv, "csv", [&](std::ostream& out) { write_csv(out, views); });
+  if (o.csv && !o.quiet) warn_csv_left_out(views);
   if (is_output_taken(o)) return;
   for (const Table& table : views) {
     write_text(std::cout, table, o.views.style);
@@ -190,7 +211,7 @@ void convert_file(Session& session) {
               Progress none;
               const auto trace = to_binary(input, diag, none);
               if (!trace) throw Unreadable(printable(path) + ": not the text form of a trace");
-              write_to(session, *session.options.convert, [&](std::ostream& out) {
+              write_to(session, *session.options.convert, "trace", [&](std::ostream& out) {
                 for (; trace->need(1); trace->consume(trace->available())) out << trace->text();
               });
             });
@@ -212,6 +233,12 @@ void warn_slow_left_out(const Report& report) {
     warn("--slow: " + std::to_string(report.slow_left_out) +
          " calls have no row of their own, because too many other matching calls were open in the "
          "coroutines that resumed theirs: they are part of those calls");
+}
+
+// Where the line "trust" is not printed.
+void warn_lost(const Report& report) {
+  if (report.trust.lost)
+    warn(format_count(report.trust.lost) + " events were lost while recording: calls are missing");
 }
 
 // Warns if --compensate cannot correct all files.
@@ -293,7 +320,7 @@ void write_page(Session& session, const Report& report, const Report* before) {
   const std::string path = o.flame->empty() ? page_path(o.files[0]) : *o.flame;
   prepare_page(session);
   size_t nodes = report.tree.size();
-  const bool written = write_to(session, path, [&](std::ostream& out) {
+  const bool written = write_to(session, path, "page", [&](std::ostream& out) {
     if (!before) return write_flame(out, report, session.page);
     const Diff diff = make_diff(*before, report, o.views.normalize);
     nodes = diff.tree.size();
@@ -312,12 +339,13 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);
   if (o.json)
-    write_to(session, *o.json,
+    write_to(session, *o.json, "json",
              [&](std::ostream& out) { write_json(out, report, views, o.views.compensate); });
-  if (o.csv)
-    write_to(session, *o.csv, [&](std::ostream& out) {
-      write_csv(out, views.empty() ? std::vector{report_view(report, o.views)} : joined(views));
-    });
+  if (o.csv) {
+    const auto tables = views.empty() ? std::vector{report_view(report, o.views)} : joined(views);
+    write_to(session, *o.csv, "csv", [&](std::ostream& out) { write_csv(out, tables); });
+    if (!o.quiet) warn_csv_left_out(tables);
+  }
   // The reports with suspended time, for flame graphs.
   std::optional<Report> suspended, before_suspended;
   const ExportFormat* format = find_format(o.exports.format);
@@ -327,14 +355,15 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   }
   const Report& shown = suspended ? *suspended : report;
   if (o.folded)
-    write_to(session, *o.folded, [&](std::ostream& out) {
+    write_to(session, *o.folded, "folded", [&](std::ostream& out) {
       if (!before) return write_folded(out, shown, o.unit_ns);
       write_folded_diff(out, diff_of_stacks(*before, report, o.views.normalize), o.unit_ns);
     });
   if (o.save_profile)
-    write_to(session, *o.save_profile, [&](std::ostream& out) { write_profile(out, report); });
+    write_to(session, *o.save_profile, "profile",
+             [&](std::ostream& out) { write_profile(out, report); });
   if (format && format->write)  // Otherwise it was written while reading.
-    write_to(session, o.exports.output, [&](std::ostream& out) {
+    write_to(session, o.exports.output, o.exports.format, [&](std::ostream& out) {
       format->write(out, format->has_tree ? shown : report, o.exports);
     });
   // --quiet suppresses only the summary, not requested views, nor a comparison that has no other
@@ -342,6 +371,8 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   const bool other = o.json || o.csv || o.folded || o.flame || o.save_profile || !o.fail_if.empty();
   if (!is_output_taken(o) && (!o.quiet || o.views.any() || (before && !other)))
     print_text(report, views, o.views);
+  else
+    warn_lost(report);
   if (o.flame) write_page(session, shown, before_suspended ? &*before_suspended : before);
 }
 

@@ -15,18 +15,21 @@ void warn(const std::string& text);
 // Translates the options into those of the pipeline.
 PipelineOptions pipeline_options(const Options& options);
 
+class CallTables;
+
 // The state that all passes share.
 struct Session {
   explicit Session(Options from)
       : options(std::move(from)), pipeline(pipeline_options(options), warn) {}
   Options options;
-  Trust trust;              // Over all files, whatever the mode.
-  bool unreadable = false;  // At least one file could not be read or written.
-  bool condition = false;   // One of the --fail-if conditions is true.
-  bool not_pushed = false;  // The server of --push has not taken the profile.
-  bool missing = false;     // A --fail-if condition names a function that does not occur.
-  bool has_events = false;  // At least one file has events, that is, is no saved profile.
-  FlameInput page;          // Its chart, or why it has none; filled while the files are read.
+  Trust trust;                   // Over all files, whatever the mode.
+  bool unreadable = false;       // At least one file could not be read or written.
+  bool condition = false;        // One of the --fail-if conditions is true.
+  bool not_pushed = false;       // The server of --push has not taken the profile.
+  bool missing = false;          // A --fail-if condition names a function that does not occur.
+  bool has_events = false;       // At least one file has events, that is, is no saved profile.
+  CallTables* tables = nullptr;  // --format parquet, while files are read.
+  FlameInput page;               // Its chart, or why it has none; filled while the files are read.
   Pipeline pipeline;
 };
 // Warns that a file cannot be written and sets `unreadable`, which decides the exit status. `why`

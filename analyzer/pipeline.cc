@@ -8,9 +8,13 @@
 #include <thread>
 #include <utility>
 
+#include "analyzer/collect/bucketed_profile.h"
 #include "analyzer/collect/verdict_pass.h"
 #include "analyzer/machine/parallel_streams.h"
+#include "analyzer/read/is_sampled.h"
+#include "analyzer/report/bucket_timeline.h"
 #include "analyzer/report/cpu_times.h"
+#include "analyzer/report/sample_counts.h"
 #include "analyzer/report/saved_profile.h"
 #include "base/escape.h"
 #include "cli/usage_error.h"
@@ -95,9 +99,9 @@ uint64_t Pipeline::max_nodes() const {
 }
 
 // Returns what requires that single calls are followed, for a message; "" if nothing does.
-std::string Pipeline::calls_needed_by() const {
+std::string Pipeline::calls_needed_by(bool profile) const {
   const PipelineOptions& o = options_;
-  if (o.filter.filters()) return "a filter";
+  if (o.filter.filters_calls() || (o.filter.has_range() && !profile)) return "a filter";
   if (o.filter.group != GroupBy::kNone) return "--group-by";
   if (o.filter.regroups()) return "--coroutines=MODE";
   if (o.coroutines) return "--coroutines";
@@ -105,7 +109,7 @@ std::string Pipeline::calls_needed_by() const {
   if (o.turns) return "--turns";
   if (o.follows_requests()) return "--requests";
   if (o.threads) return "--threads";
-  if (o.timeline) return "--timeline";
+  if (o.timeline && !profile) return "--timeline";
   if (!o.slow.empty()) return "--slow";
   for (const CallConsumer* consumer : consumers_)
     if (!consumer->required_by().empty()) return consumer->required_by();
@@ -130,10 +134,11 @@ bool Pipeline::needs_preview() const {
 }
 
 // The first pass over the file, or as much of it as needed.
-void Pipeline::first_pass(Input& input) {
+void Pipeline::first_pass(Input& input, bool whole) {
   preview_ = std::make_unique<Preview>();
   if (input.need(1) == 0) return;  // The next pass reports the error.
-  if (!needs_preview() && (!options_.filter.has_range() || preview_->read_clock(input))) return;
+  if (!whole && !needs_preview() && (!options_.filter.has_range() || preview_->read_clock(input)))
+    return;
   input.keep();
   preview_->read(input);
   input.rewind();
@@ -158,22 +163,40 @@ std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics
   return sink;
 }
 
-// Sums only, without following individual calls.
-template <class Sink>
-void Pipeline::sums(Input& input, Diagnostics& diag, const Progress& progress) {
+// Sums only, without following individual calls. `arguments`: of the Sink.
+template <class Sink, class... Arguments>
+void Pipeline::sums(Input& input, Diagnostics& diag, const Progress& progress,
+                    const Arguments&... arguments) {
   TraceFacts facts;
   NodeBudget budget(max_nodes());
   auto sum = run<Sink>(facts, input, diag, jobs(), progress, [&](const TraceFacts&) {
-    auto sink = std::make_unique<Sink>();
+    auto sink = std::make_unique<Sink>(arguments...);
     sink->limit(&budget);
     return sink;
   });
   warn_limit(input, budget);
   sum->close();
-  const Histograms* histograms = nullptr;
-  if constexpr (requires { sum->histograms(); }) histograms = &sum->histograms();
-  add_to_report(report_, {input.path(), facts, *sum, histograms, nullptr, diag.trust, bytes_},
-                finder_);
+  FileResult result{input.path(), facts, *sum, nullptr, nullptr, diag.trust, bytes_};
+  if constexpr (requires { sum->histograms(); }) result.histograms = &sum->histograms();
+  if constexpr (requires { sum->take_buckets(); }) {
+    result.buckets = sum.get();
+    if (facts.clock.start_real_ns == 0)
+      throw UsageError(
+          "--bucket: " + printable(input.name()) +
+          " has no time of day, to which time buckets are aligned: leave --bucket out");
+  }
+  add_to_report(report_, result, finder_);
+}
+
+// Sums, and those of time buckets.
+void Pipeline::bucketed(Input& input, Diagnostics& diag, const Progress& progress) {
+  std::string other = calls_needed_by();
+  if (other.empty() && !consumers_.empty()) other = "--page";
+  if (!other.empty())
+    throw UsageError("--bucket cannot be combined with " + other + " for " +
+                     printable(input.name()) +
+                     ": time buckets have sums, not single calls; give it a run of its own");
+  sums<BucketedProfile>(input, diag, progress, options_.bucket_ns, input.name());
 }
 
 FilterPlan Pipeline::plan() const {
@@ -302,9 +325,98 @@ void Pipeline::filtered(Input& input, Diagnostics& diag, const Progress& progres
                 finder_);
 }
 
+// -- Samples --
+
+// Throws UsageError if an option needs what samples do not have.
+void Pipeline::refuse_for_samples(const Input& input) const {
+  const PipelineOptions& o = options_;
+  std::string option;
+  if (o.filter.min_ns) option = "-t";
+  if (o.filter.group == GroupBy::kLabel) option = "--group-by label";
+  if (o.coroutines) option = "--coroutines";
+  if (o.waits) option = "--waits";
+  if (o.turns) option = "--turns";
+  if (o.requests) option = "--requests";
+  if (o.request) option = "--request";
+  if (o.threads) option = "--threads";
+  if (o.timeline) option = "--timeline";
+  if (!o.slow.empty()) option = "--slow";
+  if (o.symbols) option = "--symbols";
+  if (o.bucket_ns) option = "--bucket";
+  for (const CallConsumer* consumer : consumers_)
+    if (!consumer->required_by().empty()) option = consumer->required_by();
+  if (!option.empty())
+    throw UsageError(option + ": " + printable(input.name()) +
+                     " has samples, which know no single calls: leave " + option +
+                     " out, or record events (luatrace-record without --sample)");
+}
+
+// The names of native functions and the ends of the trace are needed from the beginning on, so the
+// file is read twice.
+void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress) {
+  refuse_for_samples(input);
+  const FilterPlan plan = this->plan();
+  TraceFacts facts;
+  facts_ = &facts;
+  NodeBudget budget(max_nodes());
+  SampledProfile sum(plan, facts, finder_, diag, options_.off_cpu);
+  sum.limit(&budget);
+  read_trace(input, diag, sum, [&](uint64_t offset) {
+    bytes_ = offset;
+    if (progress) progress(offset);
+  });
+  sum.finish();
+  if (progress) progress(input.offset());
+  warn_limit(input, budget);
+  report_.sampled = options_.off_cpu ? SampleKind::kOffCpu : SampleKind::kCpu;
+  add_to_report(report_,
+                {input.path(), facts, sum.profile(), nullptr, nullptr, diag.trust, bytes_, &sum},
+                finder_);
+}
+
+namespace {
+
+const char* text_of(SampleKind kind) {
+  return kind == SampleKind::kNone  ? "events"
+         : kind == SampleKind::kCpu ? "samples of CPU time"
+                                    : "samples of waits";
+}
+
+}  // namespace
+
+// Throws UsageError if the last file is not of the same kind as those before it.
+void Pipeline::check_kind(const Input& input) {
+  if (!kind_) kind_of_ = printable(input.name());
+  if (!kind_) kind_ = report_.sampled;
+  if (*kind_ != report_.sampled)
+    throw UsageError(printable(input.name()) + " has " + text_of(report_.sampled) + ", " +
+                     kind_of_ + " has " + text_of(*kind_) +
+                     ": such sums cannot be added up or compared; analyze them separately");
+}
+
+// Throws UsageError if the time buckets of the last file cannot be added to those before it.
+void Pipeline::check_buckets(const Input& input) {
+  const uint64_t width = report_.buckets.width_ns;
+  const auto text = [](const std::string& name, uint64_t ns) {
+    return name + (ns ? " has time buckets of " + width_text(ns) : " has no time buckets");
+  };
+  if (options_.keeps_buckets && bucket_width_.value_or(width) != width)
+    throw UsageError(text(printable(input.name()), width) + ", " +
+                     text(bucket_width_of_, *bucket_width_) +
+                     ": --bucket with a multiple of both makes all alike; --bucket none leaves "
+                     "them out");
+  if (!bucket_width_) bucket_width_of_ = printable(input.name());
+  bucket_width_ = width;
+  if (options_.timeline && is_saved_ && !width)
+    throw UsageError("--timeline: " + text(printable(input.name()), 0) +
+                     ": give the trace that it was made from, or save it with --bucket");
+}
+
 // Reads a trace with events, as opposed to a saved profile.
 void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) {
-  if (!consumers_.empty() || !calls_needed_by().empty())
+  if (options_.bucket_ns)
+    bucketed(input, diag, progress);
+  else if (!consumers_.empty() || !calls_needed_by().empty())
     filtered(input, diag, progress);
   else if (options_.histograms)
     sums<HistogramProfile>(input, diag, progress);
@@ -313,29 +425,46 @@ void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) 
 }
 
 void Pipeline::profile(Input& input, Diagnostics& diag) {
-  std::string needed_by = calls_needed_by();
+  std::string needed_by = calls_needed_by(true);
   if (needed_by.empty() && options_.symbols) needed_by = "--symbols";
   if (!needed_by.empty())
     throw UsageError(printable(input.name()) + ": a saved profile has no events, which " +
                      needed_by + " needs: give the trace that it was made from" +
-                     (options_.filter.filters() || options_.filter.regroups()
+                     (options_.filter.filters_calls() || options_.filter.regroups()
                           ? ", or filter and group when it is saved (--save-profile)"
                           : ""));
-  diag.trust += read_profile(input, report_);
+  const size_t known = report_.files.size();
+  const BucketRange range(options_.filter.from, options_.filter.to);
+  BucketChoice choice{options_.bucket_ns, nullptr, options_.keeps_buckets, warn_};
+  if (options_.filter.has_range()) choice.range = &range;
+  diag.trust += read_profile(input, report_, choice);
+  for (ReportFile& file : std::span(report_.files).subspan(known))
+    if (choice.range && file.signature)
+      file.signature->filters +=
+          (file.signature->filters.empty() ? "" : " ") + range_text(options_.filter);
 }
 
 void Pipeline::read(Input& input, Diagnostics& diag, const Progress& progress) {
   const size_t known = report_.files.size();
+  report_.buckets.width_ns = 0;
   const GroupedBefore before(report_);
-  if (is_profile(input)) {
+  report_.sampled = SampleKind::kNone;
+  is_saved_ = is_profile(input);
+  if (is_saved_) {
     profile(input, diag);
   } else {
-    first_pass(input);
+    const bool sampled = analyze::is_sampled(input);
+    if (options_.off_cpu && !sampled)
+      throw UsageError("--off-cpu: " + printable(input.name()) +
+                       " has no samples: --cpu in luatrace-record tells waiting from running");
+    first_pass(input, sampled);
     bytes_ = 0;
     report_.grouped |= options_.filter.group != GroupBy::kNone;
-    trace(input, diag, progress);
+    sampled ? samples(input, diag, progress) : trace(input, diag, progress);
     report_.files.back().signature = signature_of(options_.filter);
   }
+  check_kind(input);
+  check_buckets(input);
   signatures_.add(input.name(), std::span(report_.files).subspan(known), report_.grouped);
 }
 
@@ -349,6 +478,9 @@ Report Pipeline::finish() {
   consumers_.clear();
   if (report_.grouped) sum_up_groups(report_);
   add_cpu_times(report_);
+  if (options_.timeline && report_.buckets.width_ns) add_bucket_timeline(report_);
+  bucket_width_.reset();
+  add_sample_counts(report_);
   report_.tree.drop_index();
   return std::exchange(report_, empty_report());
 }

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -43,6 +44,8 @@ struct PipelineOptions : ReadOptions, CollectOptions {
   // have.
   size_t request_steps = 0;
   bool hidden_names = false;  // Keep the names of functions that filters leave out entirely.
+  // Reports have the time buckets of all files: all must have some, or none, and equally long ones.
+  bool keeps_buckets = false;
 };
 
 // To be used by one thread. It can produce several reports, one after the other; they share the
@@ -65,6 +68,9 @@ class Pipeline {
   // Returns the report of what was read since the previous one.
   Report finish();
 
+  // Whether what was read so far has samples, not events.
+  bool is_sampled() const { return kind_ && *kind_ != SampleKind::kNone; }
+
   // Warnings about filters that matched nothing and sums with different filters, one per line.
   // Names in them are untrusted.
   std::vector<std::string> remarks() const;
@@ -74,8 +80,10 @@ class Pipeline {
   bool needs_preview() const;
   size_t jobs() const;
   uint64_t max_nodes() const;
-  std::string calls_needed_by() const;
-  void first_pass(Input& input);
+  // profile: a saved one, whose time buckets do for a range and a timeline.
+  std::string calls_needed_by(bool profile = false) const;
+  // whole: all of it is needed in any case.
+  void first_pass(Input& input, bool whole);
   FilterPlan plan() const;
   void profile(Input& input, Diagnostics& diag);
   void trace(Input& input, Diagnostics& diag, const Progress& progress);
@@ -93,8 +101,14 @@ class Pipeline {
   template <class Sink, class Make>
   std::unique_ptr<Sink> run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
                             const Progress& progress, Make make);
-  template <class Sink>
-  void sums(Input& input, Diagnostics& diag, const Progress& progress);
+  void refuse_for_samples(const Input& input) const;
+  void samples(Input& input, Diagnostics& diag, const Progress& progress);
+  void check_kind(const Input& input);
+  void check_buckets(const Input& input);
+  template <class Sink, class... Arguments>
+  void sums(Input& input, Diagnostics& diag, const Progress& progress,
+            const Arguments&... arguments);
+  void bucketed(Input& input, Diagnostics& diag, const Progress& progress);
   Symbol find_symbol(const Function& function);
   void warn_limit(const Input& input, const NodeBudget& budget) const;
   Report empty_report() const;
@@ -107,8 +121,13 @@ class Pipeline {
   std::mutex finding_;  // Guards symbolizer_, which is not thread-safe.
   UnmatchedFilters unmatched_;
   SignatureCheck signatures_;
+  std::optional<SampleKind> kind_;        // Of all files, since the first one.
+  std::string kind_of_;                   // Its name.
+  std::optional<uint64_t> bucket_width_;  // Of all files of the report; 0: they have none.
+  std::string bucket_width_of_;           // The name of one.
   Report report_;
   // Of the current file.
+  bool is_saved_ = false;  // It is a saved profile.
   const TraceFacts* facts_ = nullptr;
   std::unique_ptr<Preview> preview_;
   uint64_t bytes_ = 0;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analyzer/options/conflicts.h"
+#include "analyzer/output/columns/tables.h"
 #include "analyzer/output/formats/call_export.h"
 #include "analyzer/output/formats/chart.h"
 #include "analyzer/passes.h"
@@ -61,6 +62,14 @@ ProgressMode progress_mode(const Options& o, bool writes_calls) {
   return o.progress ? ProgressMode::kLines : ProgressMode::kNever;
 }
 
+// The host of --label, for tables of calls.
+std::string host_label(const Options& o) {
+  std::string host;
+  for (const PushLabel& label : o.push.labels)
+    if (label.key == "host") host = label.value;
+  return host;
+}
+
 }  // namespace
 
 PipelineOptions pipeline_options(const Options& o) {
@@ -68,20 +77,24 @@ PipelineOptions pipeline_options(const Options& o) {
   PipelineOptions p{o, v};
   p.histograms = needs_histograms(o);
   p.coroutine_order = coroutine_order(v.sort_given ? v.sort : "");
+  p.requests |= o.exports.format == kTables && !o.filter.filters();
   p.turn_order = find_turn_order(v.sort).value_or(TurnLog::By::kWall);
   // Filters would leave out parts of requests; a comparison shows none.
   const bool whole = !o.filter.filters() && o.diff.empty();
   if (o.flame && o.page.all_views && whole) p.request_steps = kPageRequestSteps;
   p.hidden_names = names_functions(o);
+  p.keeps_buckets = (o.save_profile || v.timeline) && !o.no_buckets;
   return p;
 }
 
 Report read_files(Session& session, const std::vector<std::string>& files, bool writes_calls) {
   const ProgressMode mode = progress_mode(session.options, writes_calls);
-  each_file(session, files, [&](const std::string&, Input& input, Diagnostics& diag) {
+  each_file(session, files, [&](const std::string& path, Input& input, Diagnostics& diag) {
+    if (session.tables) session.tables->set_path(path);
     ProgressLine progress(input, mode);
     session.has_events |= !is_profile(input);
     session.pipeline.read(input, diag, [&](uint64_t offset) { progress(offset); });
+    if (session.pipeline.is_sampled()) refuse_without_calls(session.options);
   });
   return session.pipeline.finish();
 }
@@ -96,11 +109,24 @@ Report read_traces(Session& session) {
       return cannot_write(session, o.exports.output, calls->error()), Report();
     session.pipeline.add(*calls);
   }
+  std::optional<CallTables> tables;
+  if (o.exports.format == kTables) {
+    tables.emplace(o.exports, host_label(o));
+    if (!tables->error().empty())
+      return cannot_write(session, o.exports.output, tables->error()), Report();
+    session.tables = &*tables;
+    session.pipeline.add(*tables);
+  }
   std::optional<ChartExport> chart;
   if (o.flame && o.page.all_views) session.pipeline.add(chart.emplace(chart_limit(o)));
   Report report = read_files(session, o.files, calls.has_value());
   if (calls) calls->finish();
   if (calls && !calls->error().empty()) cannot_write(session, o.exports.output, calls->error());
+  session.tables = nullptr;
+  if (tables) {
+    if (!report.files.empty()) tables->finish(report);
+    if (!tables->error().empty()) cannot_write(session, o.exports.output, tables->error());
+  }
   if (chart) take_chart(session, *chart, report);
   return report;
 }

@@ -15,13 +15,14 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "module/table.h"
 #include "module/vm.h"
 
 namespace luatrace::module {
 namespace {
 
 const char kHooks = 0;
-constexpr int kMaxDepth = 2200;  // Of JSON: two tables for each level of calls.
+constexpr int kMaxJsonDepth = 2200;  // Of JSON: two tables for each level of calls.
 
 void push_hooks(lua_State* lua) {
   lua_pushlightuserdata(lua, const_cast<char*>(&kHooks));
@@ -35,11 +36,6 @@ void push_hooks(lua_State* lua) {
 }
 
 // -- Trees --
-
-void set(lua_State* lua, const char* field, double value) {
-  lua_pushnumber(lua, value);
-  lua_setfield(lua, -2, field);
-}
 
 void set_flag(lua_State* lua, const char* field, int value) {
   if (value == 0) return;
@@ -157,6 +153,7 @@ class Json {
   void add(std::string_view s);
   void string(std::string_view s);
   void table(int depth);
+  void check_keys(int table, int count);
 
   lua_State* lua_;
   char* text_ = nullptr;
@@ -196,14 +193,22 @@ void Json::string(std::string_view s) {
   add("\"");
 }
 
+// An array that has other fields, too, has no form in JSON.
+void Json::check_keys(int table, int count) {
+  int keys = 0;
+  for (lua_pushnil(lua_); lua_next(lua_, table) != 0; lua_pop(lua_, 1)) keys++;
+  if (keys != count) luaL_error(lua_, "to_json: a table has fields beside its array");
+}
+
 // An empty table is an array: trees have no others.
 void Json::table(int depth) {
-  if (depth > kMaxDepth) luaL_error(lua_, "to_json: the tables are nested too deeply");
+  if (depth > kMaxJsonDepth) luaL_error(lua_, "to_json: the tables are nested too deeply");
   luaL_checkstack(lua_, 4, "to_json");
   const int at = lua_gettop(lua_), count = static_cast<int>(lua_objlen(lua_, at));
   lua_pushnil(lua_);
   const bool is_array = count > 0 || lua_next(lua_, at) == 0;
   lua_settop(lua_, at);
+  if (count > 0) check_keys(at, count);
   add(is_array ? "[" : "{");
   for (int i = 1; i <= count; i++) {
     if (i > 1) add(",");

@@ -104,6 +104,14 @@ int make_output(lua_State* lua, const char* const* options, const char** why) {
   return -1;
 }
 
+// After the `n` results of a report: a further one, if luatrace-analyze has printed warnings.
+int with_warnings(lua_State* lua, int n) {
+  const char* const text = luaJIT_trace_warnings != nullptr ? luaJIT_trace_warnings() : "";
+  if (n != 1 || *text == '\0') return n;
+  lua_pushstring(lua, text);
+  return 2;
+}
+
 // Pushes the output of luatrace-analyze, or nil and a message.
 int push_output(lua_State* lua, const char* const* options) {
   const char* why = nullptr;
@@ -128,7 +136,7 @@ int report(lua_State* lua) {
   size_t size = 0;
   const char* const text = lua_tolstring(lua, -1, &size);
   push_json(lua, {text, size});
-  return request.push_rows();
+  return with_warnings(lua, request.push_rows());
 }
 
 int stats(lua_State* lua) {
@@ -138,6 +146,10 @@ int stats(lua_State* lua) {
   const char* const text = lua_tolstring(lua, -1, &size);
   push_json(lua, {text, size});
   push_stats(lua);
+  if (const char* const messages = luaJIT_trace_messages(); *messages != '\0') {
+    lua_pushstring(lua, messages);
+    lua_setfield(lua, -2, "messages");
+  }
   return 1;
 }
 
@@ -153,7 +165,7 @@ void add_format(Arguments& a) {
 int dump(lua_State* lua) {
   Arguments a(lua, 1, "dump");
   add_format(a);
-  return push_output(lua, a.list());
+  return with_warnings(lua, push_output(lua, a.list()));
 }
 
 // A report that fails, or does not fit on the disk, leaves an older file as it is.
@@ -167,7 +179,8 @@ int dump_to(lua_State* lua) {
   if (from >= 0) close(from);
   if (error != 0) why = std::strerror(error);
   if (why != nullptr) why = lua_pushfstring(lua, "%s: %s", path, why);
-  return result(lua, why);
+  const int n = result(lua, why);
+  return why != nullptr ? n : with_warnings(lua, n);
 }
 
 // -- Stacks --

@@ -63,6 +63,8 @@ void ReportRequest::choose_view(const char* by) {
   } else if (by != nullptr && std::strcmp(view->by, by) != 0) {
     arguments_.add("--group-by");
     arguments_.add(by);
+    for (const char* word : {"--report", "--limit", "0"}) arguments_.add(word);
+    list_ = "report";
   }
   if (sort_ == nullptr && view->sort != nullptr)
     std::snprintf(field_, sizeof field_, "%s", view->sort);
@@ -86,7 +88,8 @@ bool ReportRequest::find_field(int rows) {
 int ReportRequest::push_rows() {
   lua_getfield(lua_, -1, list_);
   if (!lua_istable(lua_, -1)) lua_newtable(lua_);
-  const int rows = lua_gettop(lua_), count = static_cast<int>(lua_objlen(lua_, rows));
+  const int rows = lua_gettop(lua_);
+  const int count = static_cast<int>(lua_objlen(lua_, rows));
   if (!find_field(rows)) {
     lua_pushnil(lua_);
     lua_pushfstring(lua_, "report: the rows have no number '%s' to sort by", sort_);

@@ -8,6 +8,7 @@
 
 #include <initializer_list>
 
+#include "module/table.h"
 #include "module/vm.h"
 
 namespace luatrace::module {
@@ -33,11 +34,6 @@ void push_registered(lua_State* lua, const char* key) {
   lua_rawset(lua, LUA_REGISTRYINDEX);
 }
 
-void set(lua_State* lua, const char* field, double value) {
-  lua_pushnumber(lua, value);
-  lua_setfield(lua, -2, field);
-}
-
 double get(lua_State* lua, int index, const char* field) {
   lua_getfield(lua, index, field);
   const double value = lua_tonumber(lua, -1);
@@ -45,12 +41,14 @@ double get(lua_State* lua, int index, const char* field) {
   return value;
 }
 
-// Pushes the section of the name at index 1, and what is open of it in this coroutine, or nil.
-void push_section(lua_State* lua) {
+// Pushes the section of the name at index 1, and what is open of it in this coroutine, or nil. If
+// there is no such section and none is to be made, it pushes nil for both.
+void push_section(lua_State* lua, bool make) {
   luaL_checktype(lua, 1, LUA_TSTRING);
   push_registered(lua, &kSections);
   lua_pushvalue(lua, 1);
   lua_rawget(lua, -2);
+  if (lua_isnil(lua, -1) && !make) return lua_remove(lua, -2), lua_pushnil(lua);
   if (lua_isnil(lua, -1)) {
     lua_pop(lua, 1);
     lua_newtable(lua);
@@ -98,7 +96,7 @@ void copy_section(lua_State* lua) {
 
 int section_start(lua_State* lua) {
   const int arguments = lua_gettop(lua);
-  push_section(lua);
+  push_section(lua, true);
   announce(lua, true, arguments);
   const int section = lua_gettop(lua) - 1;
   if (lua_isnil(lua, -1)) {
@@ -116,7 +114,7 @@ int section_start(lua_State* lua) {
 }
 
 int section_stop(lua_State* lua) {
-  push_section(lua);
+  push_section(lua, false);
   if (lua_isnil(lua, -1))
     return luaL_error(lua, "section_stop: section '%s' has not been started in this coroutine",
                       lua_tostring(lua, 1));

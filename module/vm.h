@@ -14,6 +14,7 @@
 #pragma weak luaJIT_trace_status
 #pragma weak luaJIT_trace_messages
 #pragma weak luaJIT_trace_report
+#pragma weak luaJIT_trace_warnings
 #pragma weak luaJIT_trace_coroutine
 #pragma weak luaJIT_trace_hidden
 #pragma weak luaJIT_trace_section_start

@@ -33,6 +33,13 @@ std::string lost_text(const Process& p) {
          "or this recorder did not run for some seconds";
 }
 
+// Processes whose obstacle is known.
+size_t obstacles(const Processes& processes) {
+  const auto& all = processes.all();
+  return static_cast<size_t>(std::count_if(
+      all.begin(), all.end(), [](const auto& entry) { return !entry.second.obstacle.empty(); }));
+}
+
 }  // namespace
 
 std::string process_text(pid_t pid) {
@@ -53,6 +60,9 @@ Attacher::Attacher(const Options& options, Processes& processes, Outputs& output
 // The processes named by -p, and with --children their descendants, as far as they exist.
 std::vector<pid_t> Attacher::requested() const {
   std::vector<pid_t> all;
+  if (options_.all)
+    for (const pid_t pid : all_processes())
+      if (is_wanted(pid) && all.size() < kMaxExamined) all.push_back(pid);
   std::string missing;
   for (const auto& spec : options_.pids)
     if (const pid_t pid = find_process(spec, missing); pid > 0) all.push_back(pid);
@@ -61,8 +71,12 @@ std::vector<pid_t> Attacher::requested() const {
   return all;
 }
 
+bool is_wanted(pid_t pid) {
+  return pid != getpid() && read_process(pid).parent != getpid() && !is_kernel_thread(pid);
+}
+
 bool Attacher::start() {
-  if (options_.children)
+  if (options_.finds_processes())
     monitor_ = std::make_unique<ProcessMonitor>();  // before the processes are listed
   for (const auto& spec : options_.pids) {
     if (!continues_()) break;
@@ -75,11 +89,21 @@ bool Attacher::start() {
     log("-p " + printable(spec) + ": " + missing);
     if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoProcess;
   }
-  options_.children ? follow_children() : suggest_children();
+  if (options_.all)
+    for (const pid_t pid : all_processes())
+      if (continues_()) consider_unrelated(pid);
+  if (options_.children) follow_children();
+  if (!options_.finds_processes()) suggest_children();
   const auto& all = processes_.followed();
   return std::any_of(all.begin(), all.end(), [&](const Process* p) {
-    return p->attached() || (options_.children && p->counts());
+    return p->attached() || (options_.finds_processes() && p->counts());
   });
+}
+
+void Attacher::follow_command(pid_t pid) {
+  monitor_ = std::make_unique<ProcessMonitor>();
+  watch(pid, false);
+  follow_children();
 }
 
 void Attacher::watch(pid_t pid, bool requested, int peer) {
@@ -144,7 +168,10 @@ bool Attacher::attach_to(Process& p) {
     if (a.refusal == Refusal::kNoLuaJIT) set_obstacle(p, process_text(p.pid) + " " + a.why);
     return processes_.detail(process_text(p.pid) + " " + a.why), false;
   }
-  if (p.refusal != a.why) processes_.report(process_text(p.pid) + " " + a.why);
+  refused_ += options_.all && p.refusal.empty();
+  if (p.refusal != a.why)
+    options_.all ? processes_.detail(process_text(p.pid) + " " + a.why)
+                 : processes_.report(process_text(p.pid) + " " + a.why);
   p.refusal = a.why;
   if (p.requested && refusal_ == Refusal::kNone) refusal_ = a.refusal;
   p.attaching = Attaching::kRefused;
@@ -170,12 +197,6 @@ void Attacher::set_obstacle(Process& p, const std::string& why) {
   p.obstacle = why;
 }
 
-size_t Attacher::obstacles() const {
-  const auto& all = processes_.all();
-  return static_cast<size_t>(std::count_if(
-      all.begin(), all.end(), [](const auto& entry) { return !entry.second.obstacle.empty(); }));
-}
-
 // -- While it runs --
 
 // Processes that have executed another program, or may be ready now; then children.
@@ -196,7 +217,7 @@ void Attacher::check(uint64_t now) {
 // Children that were refused may execute another program.
 bool Attacher::may_retry(const Process& p) const {
   return p.attaching == Attaching::kWaiting ||
-         (p.attaching == Attaching::kRefused && options_.children && !p.requested);
+         (p.attaching == Attaching::kRefused && options_.finds_processes() && !p.requested);
 }
 
 void Attacher::forget(Process& p, Attaching attaching) {
@@ -241,18 +262,20 @@ void Attacher::follow_children() {
 
 // Otherwise a user might wait for nothing.
 void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
+  if (now >= begin_ns + kResponseLimit) warn_workers();
   if (logged_waiting_ || options_.quiet || !options_.attach() || !programs_.empty() ||
       now < begin_ns + kResponseLimit)
     return;
   logged_waiting_ = true;
-  log("no LuaJIT with tracepoints so far in " + counted(obstacles(), "process", "processes") +
+  log("no LuaJIT with tracepoints so far in " +
+      counted(obstacles(processes_), "process", "processes") +
       "; waiting for one (^C: end, with the reasons)");
 }
 
 // --children, and no process has a LuaJIT with tracepoints.
 void Attacher::warn_none_attached() const {
   size_t n = 0;
-  log("nothing was recorded and no file was written: none of " + grouped(obstacles()) +
+  log("nothing was recorded and no file was written: none of " + grouped(obstacles(processes_)) +
       " processes has a LuaJIT with tracepoints");
   for (const auto& [pid, p] : processes_.all())
     if (!p.obstacle.empty() && n++ < kMaxNamed)
@@ -262,6 +285,9 @@ void Attacher::warn_none_attached() const {
 
 void Attacher::log_end() {
   warn_missed_processes();
+  if (refused_ > 0)
+    log(counted(refused_, "process", "processes") +
+        " could not be attached: --verbose has the reasons");
   if (!options_.attach()) return;
   if (programs_.empty() && refusal_ == Refusal::kNone) {
     refusal_ = Refusal::kNoLuaJIT;
@@ -271,7 +297,9 @@ void Attacher::log_end() {
   for (const auto& o : outputs_.all())
     if (o->totals().streams > 0) return;
   if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;
-  log("nothing was recorded: no event came");
+  warn_workers();
+  log(options_.sample_hz != 0 ? "nothing was recorded: no sample came; has it used any CPU time?"
+                              : "nothing was recorded: no event came");
 }
 
 }  // namespace luatrace::record

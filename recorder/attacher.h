@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Attacher: which processes are attached, and when: those named by -p, their descendants
-// (--children), those that a command's recording passes to it (--via bpf). Invariants: used by the
-// session's thread; a process that cannot be attached yet is tried again at growing intervals, and
-// so is a refused one of --children (it may execute another program); between two processes
-// continues() is called, so that signals and -d are noticed.
+// (--children), every process (-a), those that a command's recording passes to it (--via bpf).
+// Invariants: used by the session's thread; a process that cannot be attached yet is tried again at
+// growing intervals, and so is a refused one of --children (it may execute another program);
+// between two processes continues() is called, so that signals and -d are noticed.
 #pragma once
 
 #include <sys/types.h>
@@ -26,6 +26,9 @@ namespace luatrace::record {
 // "process 4711 (name of its program)".
 std::string process_text(pid_t pid);
 
+// Of the processes that -a finds: not this recorder and its helpers, nor what runs no program.
+bool is_wanted(pid_t pid);
+
 class Attacher {
  public:
   // All must outlive this object. continues: does the recording continue?
@@ -38,6 +41,8 @@ class Attacher {
   std::vector<pid_t> requested() const;
   // Attaches to the requested processes. True if there is something to record, or to wait for.
   bool start();
+  // Attaches to the command, and to the processes that it starts.
+  void follow_command(pid_t pid);
   // Attaches to a process that waits for our answer. Empty, or why not: the rest of a sentence.
   std::string attach_peer(const Peer& peer);
 
@@ -67,11 +72,11 @@ class Attacher {
   bool attach_to(Process& p);
   void set_attached(Process& p);
   void set_obstacle(Process& p, const std::string& why);
-  size_t obstacles() const;
   bool may_retry(const Process& p) const;
   void forget(Process& p, Process::Attaching attaching);
   void follow_children();
   void suggest_children();
+  void warn_workers();
   void take_process_events();
   void on_process(pid_t pid);
   void consider_unrelated(pid_t pid);
@@ -89,7 +94,8 @@ class Attacher {
   bool events_missed_ = false;
   uint64_t ended_unseen_ = 0;  // descendants that had ended when they were reported
   size_t explained_ = 0;       // processes whose obstacle is kept
-  bool logged_waiting_ = false;
+  uint64_t refused_ = 0;       // processes that were found by -a and cannot be attached
+  bool logged_waiting_ = false, logged_workers_ = false;
   uint64_t first_ns_ = 0;
   Refusal refusal_ = Refusal::kNone;
 };

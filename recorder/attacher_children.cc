@@ -5,6 +5,8 @@
 // are reported as possibly missing.
 #include <unistd.h>
 
+#include <utility>
+
 #include "recorder/attacher.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/process.h"
@@ -53,6 +55,7 @@ void Attacher::take_process_events() {
   const bool complete = monitor_->take(events);
   for (const auto& e : events) {
     const auto is_descendant = [&](pid_t pid) {
+      if (options_.all) return true;
       const Process* const p = processes_.find(pid);
       return p != nullptr && p->descendant;
     };
@@ -78,8 +81,7 @@ void Attacher::take_process_events() {
 // started. In all this takes up to 0.2 s: rings wait meanwhile.
 void Attacher::suggest_children() {
   const uint64_t until = monotonic_ns() + kSuggesting;
-  for (const Process* const p : processes_.followed()) {
-    if (options_.quiet && p->attached()) continue;
+  for (Process* const p : processes_.followed()) {
     std::vector<pid_t> all = {p->pid}, found;
     for (size_t i = 0;
          i < all.size() && i <= kMaxSuggested && monotonic_ns() < until && continues_(); i++) {
@@ -88,9 +90,18 @@ void Attacher::suggest_children() {
       for (const pid_t child : children_of(all[i])) all.push_back(child);
     }
     if (found.empty()) continue;
-    log(process_text(p->pid) + (found.size() == 1 ? ": a descendant has" : ": descendants have") +
-        " a LuaJIT with tracepoints and would be recorded with --children: " + pids_text(found));
+    p->workers =
+        process_text(p->pid) + (found.size() == 1 ? ": a descendant has" : ": descendants have") +
+        " a LuaJIT with tracepoints and would be recorded with --children: " + pids_text(found);
+    if (!options_.quiet || !p->attached()) log(p->workers);
   }
+}
+
+// With -q only if nothing has come of what was requested.
+void Attacher::warn_workers() {
+  if (!options_.quiet || any_events(processes_) || std::exchange(logged_workers_, true)) return;
+  for (const Process* const p : processes_.followed())
+    if (p->attached() && !p->workers.empty()) log(p->workers);
 }
 
 // A descendant that was just created, or has executed another program.
@@ -101,12 +112,14 @@ void Attacher::on_process(pid_t pid) {
     if (!p.attached()) p.retry_ns = 0;
     return;
   }
-  if (!shares_memory(pid, read_process(pid).parent)) watch(pid, false);
+  if (shares_memory(pid, read_process(pid).parent)) return;
+  options_.all ? consider_unrelated(pid) : watch(pid, false);
 }
 
 // A process of which no parent is known.
 void Attacher::consider_unrelated(pid_t pid) {
   if (is_followed(pid) || process_is_gone(pid)) return;
+  if (options_.all) return is_wanted(pid) ? watch(pid, false) : void();
   if (backend_->inherited(pid)) return watch(pid, false);
   const pid_t parent = read_process(pid).parent;
   if (programs_.contains(program_of(pid)) && !is_followed(parent) && is_orphan(pid))

@@ -10,6 +10,7 @@
 #include "recorder/ask_snapshot.h"
 #include "recorder/options.h"
 #include "recorder/os/text.h"
+#include "recorder/push_command.h"
 #include "recorder/session.h"
 #include "recorder/stack_command.h"
 
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
     if (options.stack) return print_stacks(options);
+    if (!options.push.empty()) return push_windows(options);
     if (options.snapshot) return ask_snapshot(options.pids);
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {

@@ -9,6 +9,8 @@ constexpr const char* kWhere = "Output";
 constexpr const char* kWhat = "Recorded events";
 constexpr const char* kAttach = "Attaching";
 constexpr const char* kStacks = "Stacks";
+constexpr const char* kSample = "Sampling";
+constexpr const char* kPush = "Pushing";
 constexpr const char* kWatch = "Watching";
 constexpr const char* kOther = "Other";
 
@@ -45,6 +47,8 @@ constexpr OptionSpec kOwnOptions[] = {
 
     {kAttach, "pid", 'p', "PID", false, true, "attach to this process instead of running a command",
      nullptr, nullptr, Complete::kProcess},
+    {kAttach, "all", 'a', nullptr, false, false, "attach to every process of the system, including new ones",
+     "Those without LuaJIT are left out, but for --sample, which has their C functions."},
     {kAttach, "children", 0, nullptr, false, false, "with -p: also its descendants, including new ones",
      nullptr},
     {kAttach, "snapshot", 0, nullptr, false, false, "with -p: ask the flight recorder of this process for a snapshot, and end",
@@ -55,6 +59,25 @@ constexpr OptionSpec kOwnOptions[] = {
      "check: if the filter forbids the system calls for a ring, or cannot be read, the process is refused (auto: --via bpf).", "check ignore"},
     {kAttach, "bpf-link", 0, "KIND", false, false,
      "with --via bpf: multi (uprobe links, Linux 6.6), each (perf events), or auto", nullptr, "auto multi each"},
+
+    {kPush, "push", 0, "URL", false, false, "record one window after the other, and push each to a profiling server",
+     "Until a signal, or the end of the processes. The window is -d: by default all the time for --sample, else 1 s."},
+    {kPush, "every", 0, "TIME", false, false, "from one window to the next (default 60s)", nullptr},
+    {kPush, "label", 0, "KEY=VALUE", false, true, "a label of what is pushed: host=gw7", nullptr},
+    {kPush, "push-as", 0, "FORM", false, false, "this, and what follows, as for luatrace-analyze", nullptr, "pyroscope pyroscope-connect parca otlp-1.11"},
+    {kPush, "push-headers", 0, "FILE", false, false, "file with secret headers", nullptr, nullptr, Complete::kFile},
+    {kPush, "push-ca", 0, "FILE", false, false, "file with the certificate authorities to trust", nullptr, nullptr, Complete::kFile},
+    {kPush, "push-spool", 0, "DIR", false, false, "directory in which profiles wait while the server is away", nullptr, nullptr, Complete::kDirectory},
+    {kPush, "push-wait", 0, "TIME", false, false, "try for up to TIME (default 30s)", nullptr},
+
+    {kSample, "sample", 0, "HZ", false, false, "instead of events record stacks of what runs, HZ times a second; 99 is a good number",
+     "By the kernel, at next to no cost: kernel, C and Lua functions in one stack. Also of processes without LuaJIT. See sampling.md "
+     "in the documentation."},
+    {kSample, "tid", 0, "TID", false, true, "with --sample: only this thread", nullptr},
+    {kSample, "user-only", 0, nullptr, false, false, "with --sample: leave out the functions of the kernel", nullptr},
+    {kSample, "kernel-only", 0, nullptr, false, false, "with --sample: only samples in the kernel, and its functions", nullptr},
+    {kSample, "lua-only", 0, nullptr, false, false, "with --sample: only Lua's functions", nullptr},
+    {kSample, "max-stack", 0, "N", false, false, "with --sample: the innermost N functions of a stack, up to 1024", nullptr},
 
     {kWatch, "watch", 0, "PLACE", false, true, "print values each time the program reaches PLACE, and record them",
      "PLACE is FILE:LINE, or the name of a Lua function, with * and ?: its entry. Without -o only what is watched is recorded, and "
@@ -78,9 +101,13 @@ constexpr OptionSpec kOwnOptions[] = {
 constexpr auto kOptions = with_common_options(kOwnOptions, kOther);
 
 constexpr const char* kUses[] = {
-    "-o FILE [options] [--] COMMAND [ARGUMENTS]", "-o FILE [options] -p PID [-p PID...]",
+    "-o FILE [options] [--] COMMAND [ARGUMENTS]",
+    "-o FILE [options] -p PID [-p PID...]",
     "--watch PLACE [--print LIST] [--when EXPR] [-o FILE] -p PID | [--] COMMAND",
-    "--stack [--children] [--json] -p PID [-p PID...]", "--snapshot -p PID"};
+    "--sample HZ -o FILE -p PID | [--] COMMAND",
+    "--push URL [--every TIME] [--sample HZ] -p PID [-p PID...]",
+    "--stack [--children] [--json] -p PID [-p PID...]",
+    "--snapshot -p PID"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
      "process writes a file of its own. FILE may be - (standard output, if that is not\n"
@@ -97,6 +124,8 @@ constexpr Meaning kExamples[] = {
     {"-o trace.bin luajit app.lua", "a program from its start"},
     {"-o trace.bin -p 4711 -d 10", "a running process, for ten seconds"},
     {"-o trace.bin -p MASTER --children -d 10", "a server's master and all its workers"},
+    {"--sample 99 -o trace.bin -p 4711 -d 30", "where does the CPU time go?"},
+    {"--sample 99 -o trace.bin -a -d 30", "the same for the whole system"},
     {"--stack -p 4711", "where is it hanging?"},
     {"--watch app.lua:12 --print locals,self.id -p 4711",
      "the values at a line, while the program runs"},

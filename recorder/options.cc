@@ -138,11 +138,11 @@ void check_watch(const Options& o) {
   if (o.no_file && o.flight != 0) throw UsageError("--flight needs -o FILE");
 }
 
-double seconds_option(const std::string& text) {
+double seconds_option(const char* name, const std::string& text) {
   constexpr double kSecond = 1e9, kMaxSeconds = 1e9;
   const double seconds = static_cast<double>(duration_ns(text, kSecond).value_or(0)) / kSecond;
   if (!(seconds > 0) || seconds > kMaxSeconds)
-    throw UsageError("-d: invalid duration '" + text +
+    throw UsageError(std::string(name) + ": invalid duration '" + text +
                      "' (seconds, or a unit as in 500ms, 10m, 1h)");
   return seconds;
 }
@@ -167,6 +167,57 @@ bool looks_like_ours(const std::string& word, bool only_ours) {
   return false;
 }
 
+constexpr uint32_t kMaxHertz = 10000, kMaxThreads = 16;
+
+void read_sampling(const CommandLine& given, Options& o) {
+  if (const auto hz = given.last("sample"))
+    o.sample_hz = number_option("--sample", *hz, 1, kMaxHertz);
+  for (const auto& tid : given.list("tid"))
+    o.threads.push_back(number_option("--tid", tid, 1, INT32_MAX));
+  o.user_only = given.has("user-only");
+  o.kernel_only = given.has("kernel-only");
+  o.lua_only = given.has("lua-only");
+  if (const auto n = given.last("max-stack"))
+    o.max_stack = number_option("--max-stack", *n, 1, LT_SAMPLE_FRAMES_MAX);
+  for (const char* const name : {"tid", "user-only", "kernel-only", "lua-only", "max-stack"})
+    if (o.sample_hz == 0 && given.has(name))
+      throw UsageError(std::string("--") + name + " needs --sample");
+  if (o.threads.size() > kMaxThreads) throw UsageError("--tid: more than 16 threads");
+  if (o.user_only + o.kernel_only + o.lua_only > 1)
+    throw UsageError("--user-only, --kernel-only and --lua-only exclude each other");
+}
+
+// What is about events, or about another method.
+void check_sampling(const CommandLine& given, const Options& o) {
+  if (o.sample_hz == 0) return;
+  for (const char* const name : {"include", "exclude", "c-functions", "cpu", "max-depth", "block",
+                                 "flight", "slow", "on-error", "only-slow", "snapshot", "via",
+                                 "seccomp", "bpf-link", "watch", "stack", "inside"})
+    if (given.has(name)) throw UsageError(std::string("--sample excludes --") + name);
+}
+
+constexpr double kEvery = 60;  // seconds
+
+// What is luatrace-analyze's is passed on, and checked there.
+void read_push(const CommandLine& given, Options& o) {
+  o.push = given.last("push").value_or("");
+  if (const auto every = given.last("every")) o.every = seconds_option("--every", *every);
+  for (const auto& label : given.list("label"))
+    o.push_options.insert(o.push_options.end(), {"--label", label});
+  for (const char* const name : {"push-as", "push-headers", "push-ca", "push-spool", "push-wait"})
+    if (const auto value = given.last(name))
+      o.push_options.insert(o.push_options.end(), {std::string("--") + name, *value});
+  if (o.push.empty() && (o.every > 0 || !o.push_options.empty()))
+    throw UsageError("--every, --label and --push-... need --push URL");
+  if (o.push.empty()) return;
+  if (o.every == 0) o.every = kEvery;
+  if (o.seconds > o.every)
+    throw UsageError("-d: the window is longer than --every, the time from one to the next");
+  for (const char* const name : {"output", "flight", "snapshot", "stack", "watch", "inside"})
+    if (given.has(name)) throw UsageError(std::string("--push excludes --") + name);
+  if (!o.attach()) throw UsageError("--push needs processes to attach to: -p PID, or -a");
+}
+
 void check_selection(const Options& o) {
   if (o.flight == 0 && !(o.slow.empty() && (o.on_error.empty() || !o.only_slow.empty())))
     throw UsageError("--slow and --on-error need --flight");
@@ -183,6 +234,11 @@ void check_selection(const Options& o) {
 // Options that exclude each other.
 void check(const Options& o) {
   if (o.json && !o.stack) throw UsageError("--json needs --stack");
+  if (o.all && (!o.pids.empty() || o.children || !o.command.empty() || o.stack || o.snapshot ||
+                !o.watch.empty()))
+    throw UsageError(
+        "-a attaches to every process: it excludes a command, -p, --children, --stack, --snapshot "
+        "and --watch");
   if (o.stack && (!o.attach() || !o.command.empty() || !o.output.empty() || o.inside))
     throw UsageError("--stack needs -p PID, and excludes a command and -o");
   if (o.snapshot) {
@@ -197,14 +253,14 @@ void check(const Options& o) {
   }
   check_watch(o);
   check_selection(o);
-  if (o.output.empty() && !o.stack) {
+  if (o.output.empty() && !o.stack && o.push.empty()) {
     const std::string misplaced = explain_misplaced(o.command);
     throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
   }
   if (o.inside && (!o.command.empty() || o.attach() || o.via == "bpf" || o.output == "-"))
     throw UsageError("--inside excludes a command, -p, --via bpf and -o -");
   if (o.command.empty() && !o.attach() && !o.inside)
-    throw UsageError("missing command after the options (or -p PID)");
+    throw UsageError("missing command after the options (or -p PID, or -a)");
   if (!o.command.empty() && o.attach())
     throw UsageError("a command and -p exclude each other: unexpected '" + o.command[0] + "'");
   for (const auto& spec : o.pids)
@@ -225,10 +281,10 @@ void read_sizes(const CommandLine& given, Options& o) {
     o.max_size = size_option("--max-size", *size, kMinFile, UINT64_MAX >> 1);
   if (const auto level = given.last("compress", "1")) o.compression = compression_level(*level);
   if (const auto depth = given.last("max-depth")) o.max_depth = depth_option(*depth);
-  if (const auto seconds = given.last("duration")) o.seconds = seconds_option(*seconds);
+  if (const auto seconds = given.last("duration")) o.seconds = seconds_option("-d", *seconds);
 }
 
-Options read(const CommandLine& given) {
+Options options_from(const CommandLine& given) {
   Options o;
   o.output = given.last("output").value_or("");
   o.force = given.has("force");
@@ -242,6 +298,7 @@ Options read(const CommandLine& given) {
   o.stack = given.has("stack");
   o.json = given.has("json");
   o.children = given.has("children");
+  o.all = given.has("all");
   o.via = given.last("via").value_or(o.via);
   o.seccomp = given.last("seccomp").value_or(o.seccomp);
   o.bpf_link = given.last("bpf-link").value_or(o.bpf_link);
@@ -251,6 +308,9 @@ Options read(const CommandLine& given) {
   read_sizes(given, o);
   read_selection(given, o);
   read_watch(given, o);
+  read_sampling(given, o);
+  read_push(given, o);
+  check_sampling(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);
   check(o);
@@ -275,7 +335,7 @@ Options parse_options(int argc, char** argv, bool* done) {
   const CommandLine given(record_program(), argc, argv);
   *done = given.print_common(version_text());
   Options o;
-  if (!*done) o = read(given);
+  if (!*done) o = options_from(given);
   o.self = argc > 0 ? argv[0] : "luatrace-record";
   return o;
 }

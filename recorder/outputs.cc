@@ -33,6 +33,13 @@ std::string date_text() {
   return text;
 }
 
+// Why a file that exists is kept; empty: it is a trace.
+std::string keep_others(int fd) {
+  uint64_t magic = 0;
+  if (read(fd, &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC) return "";
+  return "it exists and is not a trace; choose another name, or --force overwrites it";
+}
+
 }  // namespace
 
 bool is_replaceable(int fd) {
@@ -40,8 +47,7 @@ bool is_replaceable(int fd) {
   if (fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size == 0)) return true;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  uint64_t magic = 0;
-  return read(reader, &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC;
+  return keep_others(reader).empty();
 }
 
 bool Outputs::open(pid_t pid) {
@@ -70,11 +76,7 @@ OpenedOutput Outputs::open_file(pid_t pid, uint32_t number, std::string& name) {
   if (options_.file_per_process()) name = expand_pid(name, pid);
   int& used = names_[name];
   if (used > 0) name += "." + std::to_string(used + 1);
-  OpenedOutput opened = luatrace::open_output(name);
-  if (opened.fd >= 0 && !options_.force && !is_replaceable(opened.fd)) {
-    close(std::exchange(opened.fd, -1));
-    opened.why = "it exists and is not a trace; choose another name, or --force overwrites it";
-  }
+  OpenedOutput opened = open_replacement(name, options_.force ? KeepReason() : keep_others);
   // A snapshot whose file cannot be opened must not be in the way of the next one.
   if (opened.fd >= 0 || number > 1) used++;
   return opened;
@@ -130,8 +132,10 @@ SelectionSettings Outputs::selection(pid_t pid) {
     rules.push_back({function, ns, false});
   for (const auto& function : options_.on_error) rules.push_back({function, UINT64_MAX, true});
   if (options_.flight == 0) return s.only_slow = std::move(rules), s;
-  s.flight = {options_.flight,   options_.flight_ns,   std::move(rules),
-              options_.max_size, options_.compression, options_.quiet};
+  // A file without a name, of a program that records itself.
+  const bool one_file = options_.inside && options_.output.starts_with("/proc/self/fd/");
+  s.flight = {options_.flight,      options_.flight_ns, std::move(rules), options_.max_size,
+              options_.compression, one_file,           options_.quiet};
   s.open = [this, pid](uint32_t number, std::string& name) { return open_file(pid, number, name); };
   return s;
 }

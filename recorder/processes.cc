@@ -163,15 +163,22 @@ void Processes::has_c_functions(pid_t pid) {
   if (Process* const p = find(pid); p != nullptr && !p->image.ended) *p->image.maps_wanted = true;
 }
 
+bool any_events(const Processes& processes) {
+  return std::any_of(processes.all().begin(), processes.all().end(),
+                     [](const auto& known) { return known.second.has_events; });
+}
+
 void Processes::first_event(pid_t pid, uint64_t after_ns) {
-  any_events_ = true;
+  known(pid).has_events = true;
   if (!options_.quiet)
     log("process " + std::to_string(pid) + ": first event " +
         time_text(static_cast<double>(after_ns)) + " after attaching");
 }
 
-void Processes::silent(const std::string& text) {
-  if (options_.children && any_events_) return detail(text);
+void Processes::silent(pid_t pid, const std::string& text) {
+  const Process* const p = find(pid);
+  const bool has_workers = options_.quiet && p != nullptr && !p->workers.empty();
+  if (has_workers || (options_.finds_processes() && any_events(*this))) return detail(text);
   log(text);
 }
 

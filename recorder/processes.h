@@ -55,10 +55,12 @@ struct Process {
   bool descendant = false;    // of a requested process
   bool suspect = false;       // may be one, but that is not known
   bool was_attached = false;  // at some time
+  bool has_events = false;    // its first event has arrived
   Attaching attaching = Attaching::kAnnounced;
   uint64_t retry_ns = 0, pause_ns = 0;  // when to try to attach again, and the next interval
   std::string obstacle;                 // why it is not recorded: a sentence
   std::string refusal;                  // the last message about it
+  std::string workers;                  // a message: descendants that --children would record
   std::shared_ptr<Output> output;       // its own, with a file for each process
   Image image;
   uint64_t rings = 0;  // of its Lua VMs, drained so far
@@ -67,6 +69,11 @@ struct Process {
   // Does the recording continue for it?
   bool counts() const { return followed && attaching != Attaching::kRefused; }
 };
+
+class Processes;
+
+// Has any process sent an event?
+bool any_events(const Processes& processes);
 
 class Processes : public BackendHost {
  public:
@@ -112,7 +119,7 @@ class Processes : public BackendHost {
   bool has_streams(pid_t pid) override;
   RingAnswer add_ring(const Peer& peer, std::unique_ptr<RingMemory> ring) override;
   void first_event(pid_t pid, uint64_t after_ns) override;
-  void silent(const std::string& text) override;
+  void silent(pid_t pid, const std::string& text) override;
   void detail(const std::string& text) override;
   void report(const std::string& text) override;
 
@@ -136,7 +143,6 @@ class Processes : public BackendHost {
   std::vector<Process*> followed_;
   size_t turn_ = 0;  // the process whose mappings are read next
   uint64_t next_key_ = 1, rings_ = 0;
-  bool any_events_ = false;
   BuildIds build_ids_;
 };
 

@@ -21,6 +21,7 @@
 #include "recorder/os/command.h"
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
+#include "recorder/sampler/backend.h"
 #include "recorder/summary.h"
 
 namespace luatrace::record {
@@ -85,7 +86,12 @@ void Session::make_command_backend() {
       std::make_unique<CommandBackend>(options_, processes_, CommandFile{open, stdout_fd});
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   if (options_.via == "auto") options_.via = "direct";
-  if (options_.via == "bpf")
+  if (options_.sample_hz != 0) {
+    command->do_not_listen();
+    command->attach_by(make_sampling_backend(options_, processes_),
+                       [](const Peer&) { return std::string(); });
+    options_.children = true;
+  } else if (options_.via == "bpf")
     command->attach_by(make_bpf_backend(options_, processes_),
                        [this](const Peer& peer) { return attacher_.attach_peer(peer); });
   backend_ = std::move(command);
@@ -111,6 +117,11 @@ void Session::make_inside_backend() {
 void Session::make_backend() {
   if (options_.inside) return make_inside_backend();
   if (!options_.attach()) return make_command_backend();
+  if (options_.sample_hz != 0) {
+    signal_source_ = std::make_unique<Signals>(false);
+    backend_ = make_sampling_backend(options_, processes_);
+    return;
+  }
   if (options_.via != "bpf") backend_ = make_direct_backend(options_, processes_);
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   if (options_.via == "bpf") backend_ = make_bpf_backend(options_, processes_);
@@ -126,6 +137,8 @@ int Session::start() {
   attacher_.set_backend(*backend_);
   outputs_.set_clock(backend_->clock());
   const Attached ready = backend_->begin();
+  if (ready && options_.sample_hz != 0 && backend_->command() > 0)
+    attacher_.follow_command(backend_->command());
   const bool any = ready && (!options_.attach() || attacher_.start());
   if (any) return -1;
   outputs_.remove_unused();
@@ -310,12 +323,11 @@ void Session::poll_backend() {
   if (phase_ != Phase::kRecording) return;
   if (now >= outputs_due_ns_) {
     outputs_due_ns_ = now + 100 * kMillisecond;
-    if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
     if (outputs_.disk_is_scarce()) {
-      log("the disk is nearly full: the recording ends, the program continues (with -d or "
-          "--max-size this is not checked)");
+      outputs_.queue().announce_scarce();
       return request_stop(LTQ_DISK);
     }
+    if (attacher_.check_outputs()) return request_stop(LTQ_MAX_SIZE);
   }
   if (is_broken()) return request_stop(LTQ_ERROR);
   attacher_.warn_waiting(now, begin_ns_);

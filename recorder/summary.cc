@@ -17,6 +17,10 @@ std::string per_event(uint64_t bytes, uint64_t events) {
   return text;
 }
 
+const char* event_text(const Options& options) {
+  return options.sample_hz != 0 ? "sample" : "event";
+}
+
 // What helps against the loss; empty if that is not known.
 std::string advice(const Options& options, bool slow, Output& output) {
   const OutputTotals& t = output.totals();
@@ -25,6 +29,7 @@ std::string advice(const Options& options, bool slow, Output& output) {
     return "; " + w.name() + " is too slow: --compress helps, or a faster disk" +
            (w.seekable() ? "" : " or reader") + ", or fewer events (--exclude, --max-depth)";
   if (!w.ok() || t.lost <= t.lost_otherwise) return "";
+  if (options.sample_hz != 0) return "; a larger --ring-size helps, or a lower rate";
   return options.via == "bpf" ? "; a larger --ring-size helps"
                               : "; a larger --ring-size helps, or --block";
 }
@@ -33,6 +38,8 @@ std::string lost_text(const Options& options, bool slow, Output& output) {
   const OutputTotals& t = output.totals();
   const uint64_t ticks = t.lost_time.covered(output.time().start.tick, output.time().end.tick);
   const double ns = ticks_to_ns(output.rate_so_far(), ticks);
+  if (options.sample_hz != 0)
+    return "LOST: " + counted(t.lost, "sample") + advice(options, slow, output);
   std::string text = "LOST: " + counted(t.lost, "event") + " in " + counted(t.gaps, "gap") + ", " +
                      time_text(ns) + " in all" + advice(options, slow, output);
   if (t.unwritten > 0)
@@ -81,7 +88,7 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(o.time().end.mono_ns - o.time().start.mono_ns);
   if (!options.quiet && !options.no_file)
-    log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) +
+    log(w.name() + ": " + counted(w.events(), event_text(options)) + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
         (o.selection().takes_all() ? "" : "in all, ") + counted(t.streams, "stream") + " of " +
         counted(t.processes, "process", "processes"));

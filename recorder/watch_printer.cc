@@ -56,7 +56,8 @@ void WatchPrinter::report_silent() {
                       colon + 1 < place.size();
     log("--watch " + shell_word(place) + ": " +
         (line ? "no function of such a file was called"
-              : "no Lua function of this name was called"));
+              : "no Lua function of this name was called (FILE:LINE of its definition needs no "
+                "name; C and library functions cannot be watched)"));
   }
 }
 

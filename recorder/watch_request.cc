@@ -180,7 +180,10 @@ std::string place_line(const std::string& text) {
     throw UsageError("--watch: a place cannot be empty or contain a newline");
   const size_t colon = text.rfind(':');
   const std::string line = colon == text.npos ? "" : text.substr(colon + 1);
-  if (line.empty() || line.find_first_not_of("0123456789") != line.npos) return "F " + text + "\n";
+  if (colon != text.npos && line.empty())
+    throw UsageError("--watch: '" + text + "': the line is missing (FILE:LINE)");
+  const bool number = line.find_first_not_of("0123456789", line[0] == '-') == line.npos;
+  if (line.empty() || !number) return "F " + text + "\n";
   uint32_t n = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), n);
   if (error != std::errc() || end != line.data() + line.size() || n < 1 || n > kMaxLine)

@@ -12,7 +12,10 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <random>
 #include <utility>
 
 #include "trace/descriptor.h"
@@ -182,6 +185,183 @@ OpenedOutput opened(const Place& place) {
   return out;
 }
 
+// -- Replacements --
+
+#ifndef STATX_ATTR_MOUNT_ROOT
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
+
+// A file that is mounted by itself, as in containers, cannot be replaced.
+bool is_mounted(int file) {
+  struct statx x {};
+  return statx(file, "", AT_EMPTY_PATH, STATX_INO, &x) == 0 &&
+         (x.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+// Can a new file take the place of what is there, if anything is?
+bool is_replaceable(const Place& place) {
+  if (place.file < 0) return true;
+  return !place.through_proc && S_ISREG(place.file_stat.st_mode) && place.file_stat.st_nlink == 1 &&
+         !is_mounted(place.file);
+}
+
+std::string proc_path(int fd) {
+  return "/proc/self/fd/" + std::to_string(fd);
+}
+
+// Empty, or why that file must stay.
+std::string keep_reason(const Place& place, const KeepReason& keep) {
+  if (!keep || place.file < 0 || place.through_proc || !S_ISREG(place.file_stat.st_mode) ||
+      place.file_stat.st_size == 0)
+    return "";
+  const Descriptor reader(open(proc_path(place.file).c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  return keep(reader);
+}
+
+// A name for a new file beside `name`, which no other file has.
+std::string temporary_name(const std::string& name) {
+  static std::random_device device;
+  char digits[16];
+  std::snprintf(digits, sizeof digits, ".%08x", static_cast<unsigned>(device()));
+  return '.' + name.substr(0, NAME_MAX / 2) + digits;
+}
+
+// Creates a file without a name, or if that is impossible, with a temporary one.
+int create_beside(const Place& place, std::string& temporary) {
+  const mode_t mode = S_IRUSR | S_IWUSR;
+  Descriptor fd(openat(place.directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+  // Without /proc it could not be given a name.
+  if (fd >= 0 && access(proc_path(fd).c_str(), F_OK) == 0) return fd.release();
+  if (fd < 0 && (errno == EACCES || errno == EPERM || errno == ENOSPC)) return -1;
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  temporary = temporary_name(place.name);
+  return openat(place.directory, temporary.c_str(), kNew, mode);
+}
+
+// Gives the new file mode and owner of the old one.
+bool take_over_rights(int fd, const struct stat& old) {
+  struct stat st {};
+  if (fstat(fd, &st) != 0) return false;
+  if ((st.st_uid != old.st_uid || st.st_gid != old.st_gid) &&
+      fchown(fd, old.st_uid, old.st_gid) != 0)
+    return false;
+  return fchmod(fd, old.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)) == 0;
+}
+
+}  // namespace
+
+// A new file that has no name yet, or a temporary one.
+class NewFile {
+ public:
+  // fd: the file, which stays open until publish(); its owner closes it.
+  NewFile(int fd, Descriptor directory, std::string name, std::string temporary)
+      : fd_(fd),
+        directory_(std::move(directory)),
+        name_(std::move(name)),
+        temporary_(std::move(temporary)) {}
+  ~NewFile() { abandon(); }
+  std::string publish();
+  // Removes the file. False: it is published.
+  bool abandon();
+
+ private:
+  bool link_temporary();
+  std::string distrust_target() const;
+  void remove_temporary();
+
+  std::mutex mutex_;
+  enum { kNew, kPublished, kAbandoned } state_ = kNew;
+  const int fd_;
+  Descriptor directory_;    // until the state is final: a server has many files
+  const std::string name_;  // in the directory
+  std::string temporary_;   // the name that it has there meanwhile; empty: none
+};
+
+// rename(2) replaces a file, but link(2), which names one without a name, does not.
+bool NewFile::link_temporary() {
+  for (int i = 0; i < kMaxTries; i++) {
+    temporary_ = temporary_name(name_);
+    if (linkat(AT_FDCWD, proc_path(fd_).c_str(), directory_, temporary_.c_str(),
+               AT_SYMLINK_FOLLOW) == 0)
+      return true;
+    if (errno != EEXIST) break;
+  }
+  temporary_.clear();
+  return false;
+}
+
+// The file that has the name by now may be another one than at the beginning.
+std::string NewFile::distrust_target() const {
+  struct stat file {
+  }, directory{};
+  if (fstat(directory_, &directory) != 0) return std::strerror(errno);
+  if (fstatat(directory_, name_.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? "" : std::strerror(errno);
+  if (!S_ISREG(file.st_mode)) return "something else has its name by now";
+  return distrust_file(file, directory);
+}
+
+void NewFile::remove_temporary() {
+  if (!temporary_.empty()) unlinkat(directory_, temporary_.c_str(), 0);
+  temporary_.clear();
+}
+
+std::string NewFile::publish() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != kNew) return "";
+  std::string why = distrust_target();
+  if (why.empty() && temporary_.empty() && !link_temporary()) why = std::strerror(errno);
+  if (why.empty() && renameat(directory_, temporary_.c_str(), directory_, name_.c_str()) != 0)
+    why = std::strerror(errno);
+  state_ = why.empty() ? kPublished : kAbandoned;
+  if (!why.empty()) remove_temporary();
+  directory_ = Descriptor();
+  return why;
+}
+
+bool NewFile::abandon() {
+  const std::lock_guard lock(mutex_);
+  if (state_ == kPublished) return false;
+  state_ = kAbandoned;
+  remove_temporary();
+  directory_ = Descriptor();
+  return true;
+}
+
+namespace {
+
+// No file, and no reason: there can be none beside the old one. Takes the place's directory.
+OpenedOutput opened_beside(Place& place) {
+  OpenedOutput out;
+  const bool fresh = place.file < 0;
+  if (!fresh) out.why = distrust_file(place.file_stat, place.directory_stat);
+  if (!out.why.empty()) return out;
+  // A file that may not be written must not be replaced either.
+  if (!fresh && faccessat(AT_FDCWD, proc_path(place.file).c_str(), W_OK, AT_EACCESS) != 0)
+    return out.why = std::strerror(errno), out;
+  std::string temporary;
+  Descriptor fd(create_beside(place, temporary));
+  if (fd < 0) {
+    const bool other_way = !fresh && (errno == EACCES || errno == EPERM);
+    if (!other_way) out.why = std::strerror(errno);
+    return out;
+  }
+  const bool alike = fresh || take_over_rights(fd, place.file_stat);
+  auto file =
+      std::make_shared<NewFile>(fd, std::move(place.directory), place.name, std::move(temporary));
+  if (!alike) return file->abandon(), out;
+  out.fd = fd.release();
+  out.created = fresh;
+  out.beside = std::move(file);
+  return out;
+}
+
+OpenedOutput with_identity(OpenedOutput out) {
+  struct stat st {};
+  if (out.fd >= 0 && fstat(out.fd, &st) == 0) out.device = st.st_dev, out.inode = st.st_ino;
+  return out;
+}
+
 }  // namespace
 
 OpenedOutput open_output(const std::string& path) {
@@ -195,9 +375,30 @@ OpenedOutput open_output(const std::string& path) {
     if (errno != EEXIST) break;  // else another process has just created it
     if (i + 1 < kMaxTries) out.why.clear();
   }
-  struct stat st {};
-  if (out.fd >= 0 && fstat(out.fd, &st) == 0) out.device = st.st_dev, out.inode = st.st_ino;
+  return with_identity(std::move(out));
+}
+
+OpenedOutput open_replacement(const std::string& path, const KeepReason& keep) {
+  Place place = Walk(path).run();
+  OpenedOutput out;
+  out.why = place.why;
+  if (out.why.empty() && is_replaceable(place)) out = opened_beside(place);
+  if (out.fd < 0 && out.why.empty()) {
+    out = opened(place);
+    if (out.fd < 0 && out.why.empty()) out.why = std::strerror(errno);
+  }
+  if (out.fd < 0) return out;
+  out = with_identity(std::move(out));
+  if (std::string why = keep_reason(place, keep); !why.empty()) {
+    remove_output(path, out);
+    close(std::exchange(out.fd, -1));
+    out.why = std::move(why);
+  }
   return out;
+}
+
+std::string publish_output(const OpenedOutput& output) {
+  return output.beside ? output.beside->publish() : "";
 }
 
 bool empty_output(const OpenedOutput& output) {
@@ -207,7 +408,7 @@ bool empty_output(const OpenedOutput& output) {
 }
 
 void remove_output(const std::string& path, const OpenedOutput& output) {
-  if (!output.created) return;
+  if ((output.beside && output.beside->abandon()) || !output.created) return;
   const Place place = Walk(path).run();
   if (place.why.empty() && place.file >= 0 && !place.through_proc &&
       place.file_stat.st_dev == output.device && place.file_stat.st_ino == output.inode)

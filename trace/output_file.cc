@@ -43,7 +43,8 @@ int OutputBuffer::sync() {
   return empty() ? 0 : -1;
 }
 
-OutputFile::OutputFile(const std::string& path) : OutputFile(path, open_output(path)) {}
+OutputFile::OutputFile(const std::string& path, const KeepReason& keep)
+    : OutputFile(path, open_replacement(path, keep)) {}
 
 OutputFile::OutputFile(const std::string& path, OpenedOutput opened)
     : std::ostream(nullptr),
@@ -57,22 +58,33 @@ OutputFile::OutputFile(const std::string& path, OpenedOutput opened)
   if (!error_.empty()) setstate(badbit);
 }
 
+// What was not finished is not published: an error has ended the program's work.
 OutputFile::~OutputFile() {
-  finish();
+  if (fd_ < 0) return;
+  drop();
+  close(fd_);
+}
+
+// Nothing is left of it; a file that was opened itself keeps its names.
+void OutputFile::drop() {
+  struct stat st {};
+  if (fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode)) return;
+  (void)!ftruncate(fd_, 0);
+  remove_output(path_, opened_);
 }
 
 std::string OutputFile::finish() {
   if (fd_ < 0) return error_;
   flush();
-  int error = buffer_.error();
-  struct stat st {};
-  const bool regular = fstat(fd_, &st) == 0 && S_ISREG(st.st_mode);
-  // No part is left; a file that was there before keeps its names.
-  if (error != 0 && regular && !opened_.created) (void)!ftruncate(fd_, 0);
-  if (close(fd_) != 0 && error == 0) error = errno;
-  if (error != 0 && regular && opened_.created) remove_output(path_, opened_);
+  if (buffer_.error() != 0 && error_.empty()) error_ = std::strerror(buffer_.error());
+  if (error_.empty()) error_ = publish_output(opened_);
+  if (!error_.empty()) drop();
+  // Over a network a file may fail only here; then it is not whole.
+  if (close(fd_) != 0 && error_.empty()) {
+    error_ = std::strerror(errno);
+    remove_output(path_, opened_);
+  }
   fd_ = -1;
-  if (error_.empty() && error != 0) error_ = std::strerror(error);
   return error_;
 }
 

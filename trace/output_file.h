@@ -32,17 +32,21 @@ class OutputBuffer : public std::streambuf {
   std::vector<char> bytes_;
 };
 
-// A file that is created or emptied; trace/open_output.h says which files are accepted.
+// A file that is written as a whole or not at all: until finish() a file of that name stays as it
+// is, except for those that open_replacement() opens themselves. trace/open_output.h says which
+// files are accepted.
 class OutputFile : public std::ostream {
  public:
-  explicit OutputFile(const std::string& path);
+  // keep: see open_replacement().
+  explicit OutputFile(const std::string& path, const KeepReason& keep = nullptr);
   ~OutputFile() override;
-  // Writes the rest and closes. Empty if everything was written, else the reason; then a regular
-  // file is removed: a part of an output looks like a whole one.
+  // Writes the rest, gives the file its name and closes it. Empty if everything was written, else
+  // the reason; then nothing is left of it: a part of an output looks like a whole one.
   std::string finish();
 
  private:
   OutputFile(const std::string& path, OpenedOutput opened);
+  void drop();
 
   const std::string path_;
   const OpenedOutput opened_;

@@ -43,6 +43,19 @@ void append_map(std::vector<std::byte>& out, lt_map m, std::span<const std::byte
   if (!path.empty()) std::memcpy(&out[at + sizeof m], path.data(), path.size());
 }
 
+void append_sample(std::vector<std::byte>& out, lt_sample s, std::span<const uint64_t> frames) {
+  if (frames.size() > LT_SAMPLE_FRAMES_MAX) {
+    frames = frames.first(LT_SAMPLE_FRAMES_MAX);
+    s.flags |= LTS_TRUNCATED;
+  }
+  s.nframes = static_cast<uint16_t>(frames.size());
+  s.size = static_cast<uint32_t>(sizeof s + frames.size_bytes());
+  const size_t at = out.size();
+  out.resize(at + s.size);
+  std::memcpy(&out[at], &s, sizeof s);
+  if (!frames.empty()) std::memcpy(&out[at + sizeof s], frames.data(), frames.size_bytes());
+}
+
 lt_stream_info stream_info(const lt_ring& ring, uint32_t process) {
   lt_stream_info s{};
   s.process = process;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Records of variable size (struct lt_func, struct lt_map) in the layout of the format, appended to
-// a byte vector: the payload of FUNCS and MAPS blocks and the content of a ring's meta area.
-// Invariant: every record starts and ends at a multiple of 8; unused bytes are zero.
+// Records of variable size (struct lt_func, lt_map, lt_sample) in the layout of the format,
+// appended to a byte vector: the payload of FUNCS, MAPS and SAMPLES blocks and the content of a
+// ring's meta area. Invariant: every record starts and ends at a multiple of 8; unused bytes are
+// zero.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,18 @@ void append_func(std::vector<std::byte>& out, lt_func f, std::string_view chunk,
 // Appends m with its build-id (cut at 32 bytes) and path (cut at 65535). Fills in the sizes.
 void append_map(std::vector<std::byte>& out, lt_map m, std::span<const std::byte> build_id,
                 std::string_view path);
+
+// A frame of a sample. value: up to 60 bits.
+constexpr uint64_t sample_frame(uint32_t kind, uint64_t value) {
+  return value << 4 | kind;
+}
+constexpr uint64_t function_frame(uint32_t id, uint32_t line = 0) {
+  return sample_frame(LT_FRAME_FUNCTION, uint64_t{line} << 32 | id);
+}
+
+// Appends s with its frames, innermost first; those after LT_SAMPLE_FRAMES_MAX are left out, and
+// the sample is marked as truncated. Fills in size and nframes.
+void append_sample(std::vector<std::byte>& out, lt_sample s, std::span<const uint64_t> frames);
 
 // The stream's description in the header of a ring or of flushed blocks. process: its number in the
 // file.

@@ -27,10 +27,14 @@ size_t padding(size_t size) {
   return (8 - size % 8) % 8;
 }
 
+bool has_events(uint16_t type) {
+  return type == LT_BLOCK_EVENTS || type == LT_BLOCK_SAMPLES;
+}
+
 // Of a block, or a note of one.
 template <class Block>
 bool is_of_events(const Block& b) {
-  return b.type == LT_BLOCK_EVENTS || b.type == LT_BLOCK_FUNCS;
+  return has_events(b.type) || b.type == LT_BLOCK_FUNCS;
 }
 
 void seal(lt_file_header& header) {
@@ -42,11 +46,12 @@ void seal(lt_file_header& header) {
 
 // Adds the events of a block that is not written.
 void add_events(std::map<uint32_t, Discarded>& discarded, const BlockNote& note) {
-  if (note.type != LT_BLOCK_EVENTS || note.events == 0) return;
+  if (!has_events(note.type) || note.events == 0) return;
   const auto [it, first] = discarded.try_emplace(note.stream);
   Discarded& d = it->second;
   if (first) d.since = note.tick;
   d.until = std::max(d.until, note.end_tick);
+  d.samples = note.type == LT_BLOCK_SAMPLES;
   d.events += note.events;
   d.lost += note.lost;
 }
@@ -116,6 +121,11 @@ void BlockBatch::clear() {
   notes.clear();
 }
 
+void BlockBatch::append(const void* data, size_t size) {
+  const auto* p = static_cast<const std::byte*>(data);
+  bytes.insert(bytes.end(), p, p + size);
+}
+
 uint64_t BlockBatch::take_out_events(std::vector<BlockNote>& out) {
   std::vector<BlockNote> kept;
   size_t from = 0, to = 0;
@@ -134,11 +144,24 @@ uint64_t BlockBatch::take_out_events(std::vector<BlockNote>& out) {
   return from - to;
 }
 
-FileSink::FileSink(int fd) : fd_(fd), seekable_(can_rewrite(fd)) {}
+FileSink::FileSink(OpenedOutput output, Publish when)
+    : output_(std::move(output)),
+      when_(when),
+      fd_(output_.fd),
+      seekable_(can_rewrite(output_.fd)) {}
+
+FileSink::FileSink(int fd) : FileSink(OpenedOutput{fd}, Publish::kFirstWrite) {}
 
 bool FileSink::fail(const char* what, int err) {
   if (ok()) error_ = write_error_text(what, written_, err);
   return false;
+}
+
+bool FileSink::publish(Publish now) {
+  if (now != when_ || !ok()) return ok();
+  const std::string why = publish_output(output_);
+  if (!why.empty()) error_ = "cannot replace the file: " + why;
+  return ok();
 }
 
 // Cuts the file after a write that was cut short. A reader takes half a block for the end of a cut
@@ -174,7 +197,7 @@ bool FileSink::write(BlockBatch& batch) {
     cut(batch, done);
   }
   batch.clear();
-  return err == 0;
+  return err == 0 && publish(Publish::kFirstWrite);
 }
 
 bool FileSink::rewrite(const lt_file_header& header) {
@@ -192,6 +215,7 @@ bool FileSink::restart() {
 }
 
 bool FileSink::close() {
+  publish(Publish::kClose);
   if (fd_ >= 0 && ::close(fd_.release()) != 0 && errno != EINTR) fail("close", errno);
   return ok();
 }
@@ -233,7 +257,8 @@ void TraceWriter::put_header() {
   BlockNote note;
   note.size = sizeof header_;
   batch_.notes.push_back(note);
-  put(&header_, sizeof header_);
+  batch_.append(&header_, sizeof header_);
+  bytes_ += note.size;
 }
 
 std::string TraceWriter::error() const {
@@ -249,7 +274,7 @@ void TraceWriter::take_back(const BlockNote& note) {
   bytes_ -= note.size;
   if (note.type == 0) return;
   blocks_--;
-  if (note.type != LT_BLOCK_EVENTS) return;
+  if (!has_events(note.type)) return;
   events_ -= note.events;
   lost_ -= note.lost;
   seq_[note.stream]--;
@@ -270,6 +295,7 @@ void TraceWriter::write_discarded() {
   recorded_discarded_ = true;
   sink_->take_all();
   for (const auto& [stream, d] : discarded_) {
+    if (d.samples) continue;
     const std::array<uint64_t, 4> words = {
         lt_word(d.until, lt_ext(LTX_LOSS, 2, 1), LT_EXT), d.events + d.lost + 1, d.since,
         lt_word(d.until, lt_ext(LTX_STOP, 0, LTE_DETACH), LT_EXT)};
@@ -296,7 +322,8 @@ std::map<uint32_t, Discarded> TraceWriter::forget_unwritten() {
   // A stream's record of what was discarded is its last block.
   if (recorded_discarded_)
     for (auto& [stream, d] : missing)
-      if (discarded_.contains(stream)) d.events -= std::min<uint64_t>(d.events, kLossRecords);
+      if (!d.samples && discarded_.contains(stream))
+        d.events -= std::min<uint64_t>(d.events, kLossRecords);
   std::erase_if(missing, [](const auto& entry) { return entry.second.events == 0; });
   return missing;
 }
@@ -309,12 +336,6 @@ bool TraceWriter::flush() {
   if (!sink_->late()) return false;
   discard();
   return batch_.empty() || sink_->write(batch_);
-}
-
-void TraceWriter::put(const void* data, size_t size) {
-  const auto* p = static_cast<const std::byte*>(data);
-  batch_.bytes.insert(batch_.bytes.end(), p, p + size);
-  bytes_ += size;
 }
 
 bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, BlockNote note) {
@@ -336,7 +357,7 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
   b.sync = LT_SYNC;
   b.payload_size = static_cast<uint32_t>(payload.size());
   if ((b.flags & LT_BLOCK_F_ZSTD) == 0) b.raw_size = b.payload_size;
-  if (b.type == LT_BLOCK_EVENTS) b.seq = seq_[b.stream]++;
+  if (has_events(b.type)) b.seq = seq_[b.stream]++;
   if (b.type == LT_BLOCK_STREAM) seq_.try_emplace(b.stream, 0);
   b.payload_crc = crc32c(payload.data(), payload.size());
   b.header_crc = crc32c(&b, offsetof(lt_block, header_crc));
@@ -345,9 +366,10 @@ bool TraceWriter::write_block(lt_block b, std::span<const std::byte> payload, Bl
   lost_ += note.lost;
   batch_.notes.push_back(note);
   static constexpr uint64_t kZero = 0;
-  put(&b, sizeof b);
-  put(payload.data(), payload.size());
-  put(&kZero, pad);
+  batch_.append(&b, sizeof b);
+  batch_.append(payload.data(), payload.size());
+  batch_.append(&kZero, pad);
+  bytes_ += note.size;
   return true;
 }
 
@@ -364,6 +386,17 @@ bool TraceWriter::write_events(const EventBlockInfo& info, std::span<const uint6
   note.tick = info.base_tick;
   note.end_tick = info.end_tick;
   return write_block(b, std::as_bytes(words), note);
+}
+
+bool TraceWriter::write_samples(const SampleBlockInfo& info, std::span<const std::byte> records) {
+  lt_block b = block_of(LT_BLOCK_SAMPLES, info.stream, info.count);
+  b.base_tick = info.base_tick;
+  b.end_tick = info.end_tick;
+  BlockNote note;
+  note.events = info.count;
+  note.tick = info.base_tick;
+  note.end_tick = info.end_tick;
+  return write_block(b, records, note);
 }
 
 bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {

@@ -22,6 +22,7 @@
 
 #include "luatrace_format.h"
 #include "trace/descriptor.h"
+#include "trace/open_output.h"
 #include "trace/packing.h"
 #include "trace/spool.h"
 #include "trace/word_scanner.h"
@@ -35,7 +36,8 @@ struct BlockNote {
   uint64_t size = 0;  // bytes in the file; the file's header counts as a block of type 0
   uint32_t stream = 0;
   uint16_t type = 0;              // LT_BLOCK_*
-  uint64_t events = 0, lost = 0;  // EVENTS: records, and lost events that they report
+  uint64_t events = 0, lost = 0;  // EVENTS: records, and lost events that they report; SAMPLES: the
+                                  // records
   uint64_t tick = 0, end_tick = 0;
 };
 
@@ -46,7 +48,8 @@ struct BlockBatch {
 
   bool empty() const { return bytes.empty(); }
   void clear();
-  // Removes the events and the function descriptions, which are useful only together, and appends
+  void append(const void* data, size_t size);
+  // Removes events, samples and function descriptions, which are useful only together, and appends
   // their notes to `out`. Returns the number of bytes removed.
   uint64_t take_out_events(std::vector<BlockNote>& out);
 };
@@ -82,16 +85,23 @@ class BlockSink {
   virtual void take_all() {}
   // What is not written by now counts as not written, although it may still be: an error.
   virtual void give_up() {}
-  // Drops the events and function descriptions that write() took and that can still be left out.
-  // Returns their notes, oldest first. After an error: notes of everything that was not written.
+  // Drops the events, samples and function descriptions that write() took and that can still be
+  // left out. Returns their notes, oldest first. After an error: notes of everything that was not
+  // written.
   virtual std::vector<BlockNote> withdraw() { return {}; }
 };
+
+// When an output of open_replacement() gets its name (publish_output()): as soon as something is
+// written, or when everything is.
+enum class Publish { kFirstWrite, kClose };
 
 // Writes to a descriptor; each call may take as long as the disk takes.
 class FileSink final : public BlockSink {
  public:
   // Closes fd in the end.
   explicit FileSink(int fd);
+  // The same of output.fd. After an error before its time the output is never published.
+  FileSink(OpenedOutput output, Publish when);
 
   bool seekable() const override { return seekable_; }
   bool write(BlockBatch& batch) override;
@@ -105,8 +115,11 @@ class FileSink final : public BlockSink {
 
  private:
   bool fail(const char* what, int err);
+  bool publish(Publish now);
   void cut(BlockBatch& batch, uint64_t done);
 
+  const OpenedOutput output_;
+  const Publish when_;
   Descriptor fd_;
   bool seekable_;
   std::string error_;
@@ -132,11 +145,19 @@ struct EventBlockInfo {
   uint64_t lost = 0;   // lost events that the records report; not written
 };
 
-// Events of a stream that were not written for lack of time.
+// What a SAMPLES block says about its records.
+struct SampleBlockInfo {
+  uint32_t stream = 0;
+  uint32_t count = 0;
+  uint64_t base_tick = 0, end_tick = 0;  // of the earliest and the latest sample
+};
+
+// Events or samples of a stream that were not written for lack of time.
 struct Discarded {
   uint64_t events = 0;            // records
   uint64_t lost = 0;              // lost events that these records reported
   uint64_t since = 0, until = 0;  // full clock
+  bool samples = false;           // the stream has samples
 };
 
 // Opens (creates, empties) the file by the rules of open_output.h. On failure -1, and the reason in
@@ -159,13 +180,14 @@ class TraceWriter {
   // kMinCompression to kMaxCompression). The header must require LT_FEATURE_ZSTD.
   void compress(int level) { packer_.emplace(level); }
 
-  // One block. Fills in sync, sizes and checksums; seq is counted per stream for EVENTS. The
-  // payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
+  // One block. Fills in sync, sizes and checksums; seq is counted per stream for EVENTS and
+  // SAMPLES. The payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
   bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note = {});
 
-  // Blocks of each type, by write_block(). FUNCS and MAPS take consecutive records in the layout of
-  // the format (see records.h).
+  // Blocks of each type, by write_block(). FUNCS, MAPS and SAMPLES take consecutive records in the
+  // layout of the format (see records.h; SampleBlocks collects samples).
   bool write_events(const EventBlockInfo& info, std::span<const uint64_t> words);
+  bool write_samples(const SampleBlockInfo& info, std::span<const std::byte> records);
   bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
   bool write_stream(uint32_t stream, const lt_stream_info& info);
   bool write_process(uint32_t process, lt_process_info info, std::string_view exe,
@@ -180,11 +202,12 @@ class TraceWriter {
   // process loses nothing.
   bool flush();
 
-  // Time has run out: events and functions that the sink has not begun to write are left out, and
-  // so are all later ones; discarded() counts the events. Other blocks are still written.
+  // Time has run out: events, samples and functions that the sink has not begun to write are left
+  // out, and so are all later ones; discarded() counts them. Other blocks are still written.
   void discard();
   const std::map<uint32_t, Discarded>& discarded() const { return discarded_; }
   // Records them in the file: one LTX_LOSS for each stream, and the stream's end. Once, at the end.
+  // Of samples only the end block has the number that is missing.
   void write_discarded();
 
   // Sets the clock's rate, and rewrites the header if the output is seekable.
@@ -203,12 +226,12 @@ class TraceWriter {
   const std::string& name() const { return name_; }
   bool seekable() const { return sink_->seekable(); }
   uint64_t bytes() const { return bytes_; }  // header and blocks, including those not yet written
-  uint64_t written() const { return sink_->written(); }  // of them
-  uint64_t events() const { return events_; }
+  uint64_t unflushed() const { return batch_.bytes.size(); }  // of them, not passed to the sink yet
+  uint64_t written() const { return sink_->written(); }       // of them
+  uint64_t events() const { return events_; }                 // and samples
   uint64_t lost() const { return lost_; }  // events, as far as the events written report it
 
  private:
-  void put(const void* data, size_t size);
   void put_header();
   void take_back(const BlockNote& note);
 

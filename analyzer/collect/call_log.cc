@@ -35,7 +35,7 @@ void CallLog::opened(const Coroutine& co, StreamId stream, ThreadId tid, Functio
   if (flow) lanes_.arrive(l, flow, now);
 }
 
-void CallLog::closed(const Coroutine& co, StreamId stream, uint64_t now) {
+void CallLog::closed(const Coroutine& co, StreamId stream, uint64_t now, const CallEnd&) {
   CallLane* l = lanes_.find(stream, co.id);
   if (!l) return;
   lanes_.end_marker(*l, now);

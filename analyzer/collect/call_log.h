@@ -29,7 +29,7 @@ class CallLog : public CallObserver {
 
   void opened(const Coroutine& co, StreamId stream, ThreadId tid, FunctionId function,
               uint64_t now) override;
-  void closed(const Coroutine& co, StreamId stream, uint64_t now) override;
+  void closed(const Coroutine& co, StreamId stream, uint64_t now, const CallEnd& end) override;
   void moved(const Coroutine& co, StreamId stream, ThreadId tid, uint64_t now,
              const std::vector<Open>& open) override;
   void add_self_time(FilteredProfile::Machine& machine, StreamId stream, uint64_t from, uint64_t to,

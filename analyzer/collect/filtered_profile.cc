@@ -199,11 +199,24 @@ void FilteredProfile::count(Coroutine& co, const Place& p) {
   if (watch_.is_watching()) watch_.add(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
 }
 
+// The call on top ends.
+void FilteredProfile::report_end(const Coroutine& co, uint64_t now, bool begun) {
+  CallEnd end{co.ending, begun, 0};
+  if (requests) {
+    const RequestStream::Work work = request_stream_->work_of(co);
+    if (co.ending == CallEnding::kOpen)
+      end.request = request_stream_->request_at_end(co);
+    else if (co.top >= work.from)
+      end.request = work.request;
+  }
+  for (auto* o : calls) o->closed(co, scope_.number(), now, end);
+}
+
 void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool whole) {
   const FrameNotes& f = co.notes[co.top];
   const Place& p = placement_[f.node];  // Times are counted where the call was: where it began.
   const bool seen = p.shown && running != kNotSeen && f.counted;
-  for (auto* o : calls) o->closed(co, scope_.number(), now);
+  if (!calls.empty()) report_end(co, now, running != kNotSeen);
   if (requests) leave_call(co, now, running);
   if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
   if (!co.watched_call) return;
@@ -319,6 +332,7 @@ void FilteredProfile::off_cpu(Machine& machine, uint64_t ticks) {
   Coroutine& co = machine.current();
   const uint64_t to = std::min(machine.now(), plan_.to);
   const uint64_t from = std::max(machine.now() - ticks, plan_.from);
+  if (requests && from < to) request_stream_->ledger().off_cpu(facts_.clock.ns(to - from));
   if (from < to && time_kind(co) == TimeKind::kCall)
     sums_.off_cpu(place(co, co.top).out, to - from);
 }

@@ -28,6 +28,13 @@ namespace luatrace::analyze {
 
 class FilteredProfile;
 
+// What is known of a call when it ends.
+struct CallEnd {
+  CallEnding ending = CallEnding::kUnseen;
+  bool begun = false;    // Its beginning was seen.
+  uint32_t request = 0;  // The number of its request in its Lua VM; 0: none, or not followed.
+};
+
 // Receives single calls in the order of events, for outputs that show them one by one. Times are
 // ticks, functions are indices of the file.
 class CallObserver {
@@ -39,7 +46,7 @@ class CallObserver {
   virtual void opened(const Coroutine& co, StreamId stream, ThreadId tid, FunctionId function,
                       uint64_t now) = 0;
   // The call on top ends, shown or not.
-  virtual void closed(const Coroutine& co, StreamId stream, uint64_t now) = 0;
+  virtual void closed(const Coroutine& co, StreamId stream, uint64_t now, const CallEnd& end) = 0;
   // From now on the coroutine's open calls are shown as `open`, the outermost first.
   struct Open {
     uint32_t depth;
@@ -132,9 +139,6 @@ class FilteredProfile {
   void yielded(Coroutine& co, const Coroutine* resumer) {
     if (requests) request_stream_->yielded(co, resumer);
   }
-  void tails(const Coroutine& co) {
-    if (requests) request_stream_->tails(co);
-  }
   void off_cpu(Machine& machine, uint64_t ticks);
   void switched(const Coroutine& from, const Coroutine& to) {
     if (requests && request_stream_->turns) request_stream_->turns->switched(from, to);
@@ -200,6 +204,7 @@ class FilteredProfile {
     if (has_running_groups()) running_groups_.follow(stream_->machine, co, running_group(co));
   }
   void leave_call(Coroutine& co, uint64_t now, uint64_t running);
+  void report_end(const Coroutine& co, uint64_t now, bool begun);
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];

@@ -41,10 +41,12 @@ using Square = unsigned __int128;
 struct HistogramBucket {
   uint32_t bucket = 0;
   uint64_t count = 0;
+  bool operator==(const HistogramBucket&) const = default;
 };
 struct Distribution {
   std::vector<HistogramBucket> buckets;  // In rising order.
   Square squares = 0;                    // Sum of ns * ns; saturates.
+  bool operator==(const Distribution&) const = default;
 
   void add(const Distribution& other);
   uint64_t count() const;

@@ -100,7 +100,7 @@ void CallTree::make_index() {
 }
 
 // Parents come before their children, so a parent's place is known when its children need it.
-void Profile::add(const Profile& other, const std::vector<FunctionId>* same) {
+std::vector<NodeId> Profile::add(const Profile& other, const std::vector<FunctionId>* same) {
   tree_.limit(nullptr);  // The nodes of both trees were counted when they were made.
   std::vector<NodeId> place(other.tree_.size());
   for (NodeId i; i < other.tree_.size(); ++i) {
@@ -112,10 +112,12 @@ void Profile::add(const Profile& other, const std::vector<FunctionId>* same) {
     to.calls += from.calls;
     if (uint64_t ticks = other.suspended_at(i)) suspended(place[i], ticks);
     if (uint64_t ticks = other.off_cpu_at(i)) off_cpu(place[i], ticks);
+    if (uint64_t ns = other.compiled_at(i)) compiled(place[i], ns);
     if (other.has_charges()) charged(place[i], other.charged_at(i));
   }
   stats_.resize(std::max(stats_.size(), other.stats_.size()));
   for (size_t f = 0; f < other.stats_.size(); f++) stats_[f] += other.stats_[f];
+  return place;
 }
 
 }  // namespace luatrace::analyze

@@ -170,13 +170,15 @@ class Profile {
   }
   void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
   void off_cpu(uint32_t node, uint64_t ticks) { add_at(off_cpu_, node, ticks); }
+  // Of samples: time of the node in compiled code.
+  void compiled(uint32_t node, uint64_t ns) { add_at(compiled_, node, ns); }
   // Adds calls, of any function, whose recording overhead is in this node's self time; for sinks
   // that leave out calls. Without it, these are the calls of the node and its children.
   void charged(uint32_t node, uint64_t calls) { add_at(charged_, node, calls); }
 
   // Adds a profile with the same function table. same: the function that replaces each function in
-  // the call tree (only there); null: none is replaced.
-  void add(const Profile& other, const std::vector<FunctionId>* same = nullptr);
+  // the call tree (only there); null: none is replaced. Returns where its nodes are now, by node.
+  std::vector<NodeId> add(const Profile& other, const std::vector<FunctionId>* same = nullptr);
 
   // All has been read: frees what only reading needs.
   void close() { tree_.drop_index(); }
@@ -192,6 +194,9 @@ class Profile {
   }
   // Ticks of its self time during which the thread did not run, as far as known.
   uint64_t off_cpu_at(uint32_t node) const { return node < off_cpu_.size() ? off_cpu_[node] : 0; }
+  uint64_t compiled_at(uint32_t node) const {
+    return node < compiled_.size() ? compiled_[node] : 0;
+  }
   bool has_charges() const { return !charged_.empty(); }
   uint64_t charged_at(uint32_t node) const { return node < charged_.size() ? charged_[node] : 0; }
 
@@ -205,6 +210,7 @@ class Profile {
   std::vector<CallStats> stats_;     // By function.
   std::vector<uint64_t> suspended_;  // By node; separate from the tree, as few nodes have it.
   std::vector<uint64_t> off_cpu_;    // By node; the same.
+  std::vector<uint64_t> compiled_;   // By node; of samples only.
   std::vector<uint64_t> charged_;    // By node.
 };
 
@@ -216,9 +222,9 @@ class HistogramProfile : public Profile {
   }
   void set_clock(const Clock& clock) { histograms_.set_clock(clock); }
   void finish() { histograms_.settle(); }
-  void add(const HistogramProfile& other) {
-    Profile::add(other);
+  std::vector<NodeId> add(const HistogramProfile& other) {
     histograms_.add(other.histograms_);
+    return Profile::add(other);
   }
   const Histograms& histograms() const { return histograms_; }
   CallStats stats(FunctionId function) const override { return histograms_.stats(function); }

@@ -2,6 +2,7 @@
 #include "analyzer/collect/request_bounds.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace luatrace::analyze {
 namespace {
@@ -20,24 +21,37 @@ bool is_repeated(const RequestLife& life, Phase phase, FunctionId bottom) {
   return phase != Phase::kSet || has_run(life, bottom);
 }
 
+// Whether no other coroutine of the request has an open call.
+bool is_alone(const RequestCoroutine& e, const RequestLife& life) {
+  return life.open == (e.open ? 1u : 0u);
+}
+
 }  // namespace
 
 RequestBounds::Verdict RequestBounds::of(const RequestCoroutine& e, RequestLife& life,
                                          FunctionId bottom, FunctionId waits_in) {
   if (life.sums.phases.empty()) return Verdict::kSame;
   const RequestRule r = rules_.of(bottom, called_);
-  if (waits_in && rules_.of(waits_in, called_).restarts)
+  if (std::exchange(life.restarts, false) || (waits_in && rules_.of(waits_in, called_).restarts))
     return life.reached = r.phase, Verdict::kSame;
   if (r.phase != Phase::kNone && is_repeated(life, r.phase, bottom)) return Verdict::kOther;
   const bool own = e.created || e.resumed;  // It is not the main coroutine.
   // Of the phases on the main coroutine only `set` comes before those in coroutines of their own.
   if (!own && r.phase == Phase::kSet && life.entered) return by_pause(e, life, bottom, r.phase);
   if (!own || !e.fresh) return Verdict::kSame;
-  if (!r.main_chunk)  // A timer; a light thread if it has been used before.
-    return e.created ? Verdict::kOther : Verdict::kSame;
-  const bool late = life.answered || life.reached >= Phase::kContent;
+  if (!r.main_chunk)  // A timer, or a light thread.
+    return e.created || is_timer(e, life, bottom) ? Verdict::kOther : Verdict::kSame;
+  if (in_nginx_ && life.sums.timer && is_alone(e, life)) return Verdict::kOther;
+  if (life.answered) return Verdict::kOther;
+  const bool late = life.reached >= Phase::kContent;
   if (r.phase == Phase::kNone && (late || has_run(life, bottom))) return Verdict::kOther;
   return by_pause(e, life, bottom, r.phase);
+}
+
+// A light thread begins while what spawns it has open calls.
+bool RequestBounds::is_timer(const RequestCoroutine& e, const RequestLife& life,
+                             FunctionId bottom) {
+  return e.resumed && !e.created && is_alone(e, life) && !rules_.of(bottom, called_).main_chunk;
 }
 
 void RequestBounds::logged(const RequestLife& life) {

@@ -38,6 +38,12 @@ class RequestBounds {
   // Whether the outermost call of a coroutine, which begins, belongs to the request with its
   // address. waits_in: the function in which the request waits, or kNoFunction.
   Verdict of(const RequestCoroutine& e, RequestLife& life, FunctionId bottom, FunctionId waits_in);
+  // The host is nginx: one of its blocks or timers was seen.
+  void in_nginx() { in_nginx_ = true; }
+  bool is_nginx() const { return in_nginx_; }
+  // Whether the coroutine with this outermost call would be a timer in nginx: its creation was not
+  // seen (it is older than the recording, or nginx uses it again), and no other one is in a call.
+  bool is_timer(const RequestCoroutine& e, const RequestLife& life, FunctionId bottom);
   // A request begins with a call of this function.
   void begins(FunctionId bottom) { grown(blocks_, bottom).begins++; }
   // A request has reached its log block.
@@ -56,6 +62,7 @@ class RequestBounds {
   const CalledFunctions& called_;
   RequestRules& rules_;
   std::vector<Block> blocks_;  // By function.
+  bool in_nginx_ = false;
 };
 
 }  // namespace luatrace::analyze

@@ -20,6 +20,7 @@ RequestCoroutine& RequestCoroutines::of(Coroutine& co) {
   e.open = co.top > 0;
   e.resumed = co.resumed;
   if (co.top) e.bottom = called_.function_of(co.frames[1].node);
+  e.older = co.top && co.frames[1].start == kNotSeen;
   return e;
 }
 

@@ -25,6 +25,7 @@ struct RequestCoroutine {
   bool created = false;  // Its creation was seen: it is not the main coroutine.
   bool resumed = false;  // It runs because it was resumed: the same.
   bool open = false;     // It has open calls.
+  bool older = false;    // The outermost of them was reported: it began before.
   bool of_vm = false;    // Its outermost call is a step of the collector in an idle coroutine.
   bool counted = false;  // Among the coroutines of its request.
   bool waiting = false;  // In the list of its request, ...

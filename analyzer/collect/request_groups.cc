@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "analyzer/collect/request_rules.h"
 #include "base/grow_array.h"
@@ -41,14 +42,16 @@ FunctionId Entries::of(const RequestSums& request) {
   return best ? best->function : kNoFunction;
 }
 
-// By request: whether it is one of the slowest `limit`. Of equally slow ones the first.
+// By request: whether it is one of the slowest `limit`; timers come last. Of equally slow ones the
+// first.
 std::vector<bool> slowest(const std::vector<const RequestSums*>& requests, size_t limit) {
   std::vector<uint32_t> order(requests.size());
   std::iota(order.begin(), order.end(), 0u);
   limit = std::min(limit, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(limit), order.end(),
                     [&](uint32_t a, uint32_t b) {
-                      return std::pair(requests[b]->wall(), a) < std::pair(requests[a]->wall(), b);
+                      return std::tuple(requests[a]->timer, requests[b]->wall(), a) <
+                             std::tuple(requests[b]->timer, requests[a]->wall(), b);
                     });
   std::vector<bool> out(requests.size());
   for (size_t i = 0; i < limit; i++) out[order[i]] = true;

@@ -15,6 +15,7 @@ uint64_t RequestLedger::pass(uint64_t from, uint64_t to, Time kind, const Clock&
   if (kind == Time::kBusy) now_.busy += ns;
   if (kind == Time::kIdle) now_.idle += ns;
   now_.tick = std::max(now_.tick, to);
+  ran_last_ = kNoRequest;
   return ns;
 }
 
@@ -66,6 +67,7 @@ void RequestLedger::ran(RequestId id, FunctionId phase, CoroutineId coroutine, u
   if (watches(id)) trail_->ran(now_, phase, coroutine, ns);
   if (steps_) steps_->ran(life.steps, now_, phase, coroutine, ns);
   life.sums.own += ns;
+  ran_last_ = id;
   phase_of(life.sums, phase).running_ns += ns;
   life.last = now_;
 }
@@ -75,6 +77,13 @@ void RequestLedger::worked(RequestId id, VmWork work, uint64_t ns) {
   RequestSums& sums = lives_[id].sums;
   ns = std::min(ns, sums.own - sums.collector - sums.compiler);
   (work == VmWork::kCollector ? sums.collector : sums.compiler) += ns;
+}
+
+// Both were rounded.
+void RequestLedger::off_cpu(uint64_t ns) {
+  if (!lives(ran_last_)) return;
+  RequestSums& sums = lives_[ran_last_].sums;
+  sums.off_cpu += std::min(ns, sums.own - sums.off_cpu);
 }
 
 // Until `at` it was in its state.

@@ -48,6 +48,7 @@ struct RequestLife {
   bool uncounted = false;  // It began to wait in `state` before the range.
   bool entered = false;    // A block ran in a coroutine of its own, ...
   bool answered = false;   // ... and then one without, which is of a later phase.
+  bool restarts = false;   // The coroutine that has begun it again (ngx.exec) is gone.
   bool lives = true;
   bool doubtful = false;  // A gap began since: it lives if one of its coroutines is seen again.
 };
@@ -91,6 +92,8 @@ class RequestLedger {
   void ran(RequestId id, FunctionId phase, CoroutineId coroutine, uint64_t ns);
   // `ns` of what it ran were a call of the VM's own.
   void worked(RequestId id, VmWork work, uint64_t ns);
+  // The thread did not run for the last `ns` that have passed.
+  void off_cpu(uint64_t ns);
   // From now on it waits in this; begins: a coroutine has just begun to wait.
   void waits(RequestId id, RequestState state, bool begins);
   void end(RequestId id, const RequestClock& at, bool unfinished);
@@ -127,6 +130,7 @@ class RequestLedger {
 
   TickRange range_;
   RequestClock now_;
+  RequestId ran_last_;  // Has the time that has passed last.
   RequestId watched_;
   RequestTrail* trail_ = nullptr;
   RequestStepLog* steps_ = nullptr;

@@ -31,6 +31,12 @@ static void add_labels(const Labels* from, decltype(RequestSums::labels)& labels
   }
 }
 
+// The coroutine's labels are its request's. Not before it is certain which one that is: the
+// address may have begun anew.
+static void take_labels(RequestLedger& ledger, const RequestCoroutine& e) {
+  if (ledger.lives(e.life)) add_labels(e.labels.get(), ledger[e.life].sums.labels);
+}
+
 static void set_open(RequestLedger& ledger, RequestCoroutine& e, bool open) {
   if (e.open == open) return;
   e.open = open;
@@ -49,7 +55,6 @@ void RequestStream::work_for(Entry& e, RequestId life) {
   }
   e.life = life;
   set_open(ledger_, e, open);
-  if (ledger_.lives(life)) add_labels(e.labels.get(), ledger_[life].sums.labels);
 }
 
 // A value of the label stands for the host's address.
@@ -90,6 +95,7 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
   const Owner of = rules_.by_host() ? Owner{from.life, from.phase} : running;
   const FunctionId call = by.top ? called_.function_of(by.frames[by.top].node) : kNoFunction;
   const bool timer = call >= kFirstFunction && rules_.of(call, called_).creates_timers;
+  if (timer) bounds_.in_nginx();
   Entry& e = entries_.of(co);
   e.created = true;
   e.inherited = inherited_phase(running.phase, timer, by_host, kTimerFunction);
@@ -97,6 +103,7 @@ void RequestStream::created(const Coroutine& by, Coroutine& co) {
   e.address = from.address;
   e.phase = of.phase;
   work_for(e, of.life);
+  take_labels(ledger_, e);
 }
 
 void RequestStream::attached(Coroutine& co, const Coroutine* by) {
@@ -118,6 +125,7 @@ void RequestStream::resumed_by_host(Coroutine& co) {
   Entry& e = entries_.of(co);
   if (ledger_.lives(e.life)) return;
   work_for(e, ledger_.begin(0, ledger_.now()));
+  take_labels(ledger_, e);
   RequestLife& life = ledger_[e.life];
   life.main = co.request_entry;
   life.sums.coroutines = 1;
@@ -132,6 +140,7 @@ void RequestStream::gone(Coroutine& co, Gone how) {
   hosts_.erase(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
+  if (lives && e->waiting && rules_.of(e->wait, called_).restarts) ledger_[e->life].restarts = true;
   if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
   if (rules_.by_coroutine() && lives && ledger_[e->life].main == co.request_entry)
     ledger_.end(e->life, how == Gone::kCollected ? ledger_[e->life].last : ledger_.now(), false);
@@ -180,17 +189,24 @@ void RequestStream::find_bounds(Entry& e, FunctionId bottom) {
 void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   resolve(e);
   if (!ledger_.lives(e.life)) return;
-  if (seen == Seen::kBegins) find_bounds(e, bottom);
   const RequestRule r = rules_.of(bottom, called_);
+  if (r.in_nginx) bounds_.in_nginx();
+  if (seen == Seen::kBegins) find_bounds(e, bottom);
+  take_labels(ledger_, e);
   const bool own = e.created || e.resumed;  // It is not the main coroutine.
   RequestLife& life = ledger_[e.life];
-  if (life.sums.phases.empty()) life.sums.begun_before = seen == Seen::kReported;
+  const bool first = life.sums.phases.empty();
+  const bool timer = first && bounds_.is_timer(e, life, bottom);
+  if (timer && bounds_.is_nginx()) e.inherited = kTimerFunction;
   e.phase = outermost_phase(r.main_chunk ? bottom : kNoFunction, e.inherited, r.main_chunk,
                             kTimerFunction);
+  if (first) life.sums.begun_before = seen == Seen::kReported || (seen == Seen::kOpen && e.older);
+  if (first) life.sums.timer = timer || e.phase == kTimerFunction;
+  life.sums.timer &= !r.main_chunk;  // It was a light thread that was seen first.
   if (!e.phase) e.phase = bottom;
   // A main chunk on the main coroutine that follows one in a coroutine of its own is a
   // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
-  life.answered |= r.main_chunk && !own && life.entered;
+  life.answered |= r.main_chunk && !own && life.entered && r.phase != Phase::kSet;
   life.entered |= r.main_chunk && own;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   if (r.phase == Phase::kLog) bounds_.logged(life);
@@ -213,6 +229,7 @@ void RequestStream::outermost_opened(Entry& e, FunctionId bottom, bool begins) {
   e.of_vm = vm_work(bottom) != VmWork::kNone;
   if (e.of_vm) return;
   e.bottom = bottom;
+  e.older = !begins;
   if (!ledger_.lives(e.outer)) set_open(ledger_, e, true);  // A generator may be dropped any time.
   if (rules_.by_host()) {
     if (!ledger_.lives(e.outer)) outermost(e, bottom, begins ? Seen::kBegins : Seen::kReported);
@@ -235,6 +252,7 @@ void RequestStream::call_opened(Coroutine& co, bool begins) {
   e.phase = function;
   e.open = true;
   work_for(e, id);
+  take_labels(ledger_, e);
   RequestLife& life = ledger_[id];
   life.main = co.request_entry;
   life.sums.coroutines = 1;
@@ -252,18 +270,13 @@ void RequestStream::closed(Coroutine& co, uint32_t depth) {
                         ? depth == 1 && rules_.of(e->bottom, called_).phase == Phase::kLog
                         : depth == e->depth;
   if (lives && ends && !ledger_.lives(e->outer)) {
+    if (rules_.by_call()) ledger_[e->life].sums.tail_call = co.ending == CallEnding::kTail;
     ledger_.end(e->life, ledger_.now(), false);
     work_for(*e, kNoRequest);
   }
   if (depth != 1) return;
   set_open(ledger_, *e, false);
   e->phase = kNoFunction;
-}
-
-void RequestStream::tails(const Coroutine& co) {
-  const Entry* e = rules_.by_call() ? entries_.find(co) : nullptr;
-  if (e && co.top == e->depth && ledger_.lives(e->life) && !ledger_.lives(e->outer))
-    ledger_[e->life].sums.tail_call = true;
 }
 
 void RequestStream::cuts(bool gap) {
@@ -296,6 +309,14 @@ RequestStream::Work RequestStream::work_of(const Coroutine& co) {
   const RequestId request = owner(*e).life;
   const bool by_own_call = rules_.by_call() && e->depth && !ledger_.lives(e->outer);
   return {request, request && by_own_call ? e->depth : 1};
+}
+
+RequestId RequestStream::request_at_end(const Coroutine& co) {
+  const Entry* e = entries_.find(co);
+  if (e == nullptr) return kNoRequest;
+  for (const RequestId id : {e->outer, e->life})
+    if (id && (ledger_.lives(id) || ledger_[id].sums.unfinished)) return id;
+  return kNoRequest;
 }
 
 RequestId RequestStream::ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock) {
@@ -363,6 +384,7 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
     if (turns) turns->host_runs(ledger_.now());
   }
   FunctionId function = called_.function_of(co.frames[co.top].node);
+  if (rules_.of(function, called_).in_nginx) bounds_.in_nginx();
   if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
     function = called_.function_of(co.frames[co.top - 1].node);
   entries_.wait(*e, function, ledger_[e->life]);
@@ -393,7 +415,9 @@ void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
   }
   std::erase_if(before_gap_, [this](const auto& entry) { return !ledger_.lives(entry.second); });
   if (before_gap_.size() > kMaxBeforeGap) before_gap_.clear();
+  const size_t first = out.size();
   ledger_.move_to(out, number);
+  for (size_t i = first; i < out.size(); i++) out[i].timer &= bounds_.is_nginx();
 }
 
 // -- Results --
@@ -426,7 +450,7 @@ void RequestLog::add(const RequestLog& other) {
 
 void RequestLog::finish(const Clock& clock) {
   if (trail_ && trail_->watch) trail_->calls.finish(trail_->watch, {}, 0, clock);
-  for (auto& [number, stream] : streams_) stream.ledger().move_to(requests_, number);
+  for (auto& [number, stream] : streams_) stream.take_ended(requests_, number);
   streams_.clear();
   for (RequestSums& r : requests_) {
     r.begun_before |= r.begin.tick < range_.from;

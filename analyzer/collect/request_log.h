@@ -43,8 +43,6 @@ class RequestStream {
   // Returns the request that the call works for, if it is known.
   RequestId opened(Coroutine& co, bool begins);
   void closed(Coroutine& co, uint32_t depth);
-  // The call on top is about to end by a tail call.
-  void tails(const Coroutine& co);
   void yielded(Coroutine& co, const Coroutine* resumer);
   void resumed(Coroutine& co);
   void gone(Coroutine& co, Gone how);
@@ -67,6 +65,8 @@ class RequestStream {
     uint32_t from = 1;
   };
   Work work_of(const Coroutine& co);
+  // Of a call that is open when the recording ends, which has ended its request, too.
+  RequestId request_at_end(const Coroutine& co);
 
   RequestLedger& ledger() { return ledger_; }
   // Moves the requests that have ended, for a reader that goes on: their memory is used again.

@@ -39,6 +39,8 @@ RequestRule rule_of(const FunctionName& f) {
   const std::string directive = nginx_phase(f);
   for (const auto& [name, phase] : kDirectives)
     if (directive == name) rule.phase = phase;
+  const bool block = f.chunk.starts_with('=') && f.chunk.find("_by_lua(") != f.chunk.npos;
+  rule.in_nginx = rule.phase != Phase::kNone || block || f.name.starts_with("ngx.");
   if (f.kind == FunctionKind::kLua) return rule;
   if (is_collector(f)) rule.work = VmWork::kCollector;
   if (is_compiler(f)) rule.work = VmWork::kCompiler;
@@ -57,7 +59,7 @@ std::string phase_name(const FunctionName& f) {
 
 FunctionName timer_phase() {
   FunctionName f;
-  f.kind = FunctionKind::kGroup;
+  f.kind = FunctionKind::kPhase;
   f.name = kTimerPhase;
   return f;
 }

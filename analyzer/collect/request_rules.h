@@ -48,6 +48,7 @@ struct RequestRule {
   bool waits_for_others = false;  // While it is suspended, other coroutines of the request run.
   bool restarts = false;          // It goes back to an earlier phase (ngx.exec): it never returns.
   VmWork work = VmWork::kNone;    // What the VM does says nothing about whose code runs.
+  bool in_nginx = false;          // Only nginx has it.
   bool creates_timers = false;    // A coroutine that it creates is a timer.
   bool begins = false;            // --request-by: each call of it is a request.
 };

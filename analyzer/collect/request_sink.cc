@@ -2,11 +2,13 @@
 #include "analyzer/collect/request_sink.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace luatrace::analyze {
 
 void RequestTotals::add(const RequestSums& r) {
+  if (r.timer) return void(timers++);
   count++;
   wall_ns += r.wall();
   running_ns += r.own;
@@ -19,7 +21,7 @@ void RequestTotals::add(const RequestSums& r) {
 void RequestInterval::add(RequestSums request, const RequestRank& rank, size_t limit) {
   ended.add(request);
   const auto above = [&](const RequestSums& a, const RequestSums& b) {
-    return std::pair(rank(a), b.number) > std::pair(rank(b), a.number);
+    return std::tuple(!a.timer, rank(a), b.number) > std::tuple(!b.timer, rank(b), a.number);
   };
   first.push_back(std::move(request));
   std::push_heap(first.begin(), first.end(), above);

@@ -23,7 +23,8 @@ namespace luatrace::analyze {
 
 struct RequestTotals {
   Times walls;         // Of the requests that were seen from beginning to end.
-  uint64_t count = 0;  // All of them, and the sums of their ledgers.
+  uint64_t count = 0;  // All of them but timers, and the sums of their ledgers.
+  uint64_t timers = 0;
   uint64_t wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0, unattributed_ns = 0;
 
   void add(const RequestSums& request);

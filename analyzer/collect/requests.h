@@ -49,10 +49,12 @@ struct RequestSums {
   uint64_t own = 0;  // Time in which it held the worker.
   // Of it: calls of the collector, with the finalizers that it calls, and of the compiler.
   uint64_t collector = 0, compiler = 0;
+  uint64_t off_cpu = 0;  // Of it: the thread did not run.
   uint32_t coroutines = 0;
   bool begun_before = false;  // It began before the recording, or in a gap.
   bool unfinished = false;    // Its end was not seen.
   bool tail_call = false;     // A call that is a request (--request-by) ended with a tail call.
+  bool timer = false;         // It is one of nginx's timers.
   bool unsure = false;        // One of its ends is where it is only because the host paused there.
   std::vector<RequestWait> waits;
   std::vector<RequestPhase> phases;

@@ -45,9 +45,25 @@ bool date(std::string text, uint64_t& ns) {
          exact_seconds(std::to_string(seconds) + rest, ns);
 }
 
+// Parses 14:00[:30[.25]], up to 24:00.
+bool time_of_day(const std::string& text, uint64_t& ns) {
+  tm parts{};
+  const char* rest = text.find(':') == 2 ? strptime(text.c_str(), "%H:%M", &parts) : nullptr;
+  const bool midnight = text.starts_with("24:00") && text.find_first_not_of("0:.", 5) == text.npos;
+  if (midnight) rest = text.c_str() + 5, parts.tm_hour = 24;
+  uint64_t second = 0;
+  if (!rest || (*rest && (*rest != ':' || !exact_seconds(rest + 1, second)))) return false;
+  ns = static_cast<uint64_t>(parts.tm_hour * 60 + parts.tm_min) * 60000000000 + second;
+  return second < 60000000000;
+}
+
 TimePoint parse_point(const std::string& text) {
   TimePoint out;
   if (text.empty()) return out;
+  if (time_of_day(text, out.ns)) {
+    out.kind = TimePoint::kTimeOfDay;
+    return out;
+  }
   if (text.starts_with('@') ? exact_seconds(text.substr(1), out.ns) : date(text, out.ns)) {
     out.kind = TimePoint::kAbsolute;
     return out;
@@ -78,6 +94,13 @@ std::string point_text(const TimePoint& p) {
   if (p.kind == TimePoint::kAbsolute) {
     const std::string part = std::to_string(1000000000 + p.ns % 1000000000).substr(1);
     return '@' + std::to_string(p.ns / 1000000000) + '.' + part;
+  }
+  if (p.kind == TimePoint::kTimeOfDay) {
+    const uint64_t s = p.ns / 1000000000, part = p.ns % 1000000000;
+    char day[16];
+    std::snprintf(day, sizeof day, "%02u:%02u:%02u", static_cast<unsigned>(s / 3600 % 100),
+                  static_cast<unsigned>(s / 60 % 60), static_cast<unsigned>(s % 60));
+    return day + (part ? '.' + std::to_string(1000000000 + part).substr(1) : "");
   }
   if (p.kind != TimePoint::kPercent) return "";
   char text[32];
@@ -120,6 +143,10 @@ std::string coroutine_text(const CoroutineFilter& filter) {
   return address + id;
 }
 
+std::string range_text(const FilterOptions& f) {
+  return "-r " + point_text(f.from) + '~' + point_text(f.to);
+}
+
 FilterSignature signature_of(const FilterOptions& f) {
   ChoiceWords words;
   auto same = [](const std::string& text) { return text; };
@@ -132,7 +159,7 @@ FilterSignature signature_of(const FilterOptions& f) {
   words.add("--kind", f.kinds, kind_name);
   if (f.depth) words.add("-D " + number(f.depth));
   if (f.min_ns) words.add("-t " + time_text(f.min_ns));
-  if (f.has_range()) words.add("-r " + point_text(f.from) + '~' + point_text(f.to));
+  if (f.has_range()) words.add(range_text(f));
   words.add("--thread", f.threads, number);
   words.add("--coroutine", f.coroutines, coroutine_text);
   words.add("--vm", f.vms, number);
@@ -152,10 +179,10 @@ std::vector<std::string> FilterOptions::group_patterns() const {
   return plugins.empty() ? kPluginPatterns : plugins;
 }
 
-bool FilterOptions::filters() const {
+bool FilterOptions::filters_calls() const {
   return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
-         !functions.empty() || !kinds.empty() || depth || min_ns || has_range() ||
-         !threads.empty() || !vms.empty() || !coroutines.empty();
+         !functions.empty() || !kinds.empty() || depth || min_ns || !threads.empty() ||
+         !vms.empty() || !coroutines.empty();
 }
 
 uint64_t parse_time(const std::string& text, const std::string& option) {

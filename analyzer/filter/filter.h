@@ -16,9 +16,9 @@ namespace luatrace::analyze {
 
 // One end of a time range.
 struct TimePoint {
-  enum Kind { kOpen, kRelative, kPercent, kAbsolute };
+  enum Kind { kOpen, kRelative, kPercent, kAbsolute, kTimeOfDay };
   Kind kind = kOpen;
-  uint64_t ns = 0;     // Since the first event; kAbsolute: since the Unix epoch.
+  uint64_t ns = 0;     // Since the first event; kAbsolute: since 1970; kTimeOfDay: since midnight.
   double percent = 0;  // Of the time from the first event to the last.
 };
 
@@ -87,8 +87,9 @@ struct FilterOptions {
   std::vector<std::string> plugins;  // Patterns of --plugin; empty: kPluginPatterns.
 
   bool has_range() const { return from.kind != TimePoint::kOpen || to.kind != TimePoint::kOpen; }
-  // Whether any filter is set.
-  bool filters() const;
+  // Whether any filter is set, and whether any but the range.
+  bool filters() const { return has_range() || filters_calls(); }
+  bool filters_calls() const;
   // Whether the result depends on the names, locations or kinds of functions.
   bool looks_at_functions() const {
     return !only.empty() || !without.empty() || !callers.empty() || !hide.empty() ||
@@ -111,12 +112,14 @@ inline const std::vector<std::string> kPluginPatterns = {"kong/plugins/*/*", "ap
                                                          "apisix/plugins/*.lua"};
 
 FilterSignature signature_of(const FilterOptions& options);
+// The option -r, as signatures have it.
+std::string range_text(const FilterOptions& options);
 
 // Parses "5ms", "1.5s", "200us", "10" (ns), "2m", "1h"; returns ns. Throws a UsageError that names
 // `option`.
 uint64_t parse_time(const std::string& text, const std::string& option);
-// Parses "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01". Throws
-// UsageError.
+// Parses "1s~2s", "20%~", "~@1700000000.5", "2026-11-21T10:00:00~2026-11-21T10:00:01",
+// "14:00~15:30". Throws UsageError.
 void parse_time_range(const std::string& text, TimePoint& from, TimePoint& to);
 
 }  // namespace luatrace::analyze

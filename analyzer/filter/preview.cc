@@ -10,6 +10,8 @@
 
 namespace luatrace::analyze {
 
+static constexpr uint64_t kDay = 86400ull * 1000000000;  // ns
+
 void Preview::read(Input& input) {
   Diagnostics silent(input.name(), [](const std::string&) {});
   read_trace(input, silent, *this);
@@ -36,6 +38,13 @@ void Preview::on_events(const EventBlock& block) {
   last = std::max(last, block.end_tick);
 }
 
+void Preview::on_samples(const SampleBlock& block) {
+  for (const Sample& s : block.samples) {
+    first = std::min(first, s.head.tick);
+    last = std::max(last, s.head.tick);
+  }
+}
+
 uint64_t Preview::ticks(uint64_t ns) const {
   if (clock_.mult == 0) return 0;
   unsigned __int128 scaled = (static_cast<unsigned __int128>(ns) << std::min(clock_.shift, 63u));
@@ -49,16 +58,13 @@ uint64_t Preview::tick(const TimePoint& point, uint64_t open) const {
       return first + ticks(point.ns);
     case TimePoint::kPercent:
       return first + saturate_u64(static_cast<double>(last - first) * point.percent / 100 + 0.5);
-    case TimePoint::kAbsolute: {
+    case TimePoint::kAbsolute:
+    case TimePoint::kTimeOfDay:
       if (clock_.start_real_ns == 0)
         throw UsageError(
             "--time-range: the trace has no time of day: use times since its first event");
-      if (point.ns < clock_.start_real_ns) {
-        uint64_t before = ticks(clock_.start_real_ns - point.ns);
-        return clock_.start_tick > before ? clock_.start_tick - before : 0;
-      }
-      return clock_.start_tick + ticks(point.ns - clock_.start_real_ns);
-    }
+      if (point.kind == TimePoint::kAbsolute) return clock_.tick_at(point.ns);
+      return clock_.tick_at(clock_.start_real_ns - clock_.start_real_ns % kDay + point.ns);
     default:
       return open;
   }

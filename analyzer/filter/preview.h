@@ -31,6 +31,7 @@ class Preview : public TraceSink {
   void on_map(const MapInfo& info) override { maps.add(info); }
   void on_stream(const StreamInfo& info) override { process_of_[info.number] = info.process; }
   void on_function(const FunctionInfo& info) override;
+  void on_samples(const SampleBlock& block) override;
   void on_events(const EventBlock& block) override;
 
   bool complete = false;  // The whole file was read.

@@ -39,6 +39,18 @@ struct Frame {
   VmFunctionId id;
 };
 
+// How a call ended.
+enum class CallEnding : uint8_t {
+  kReturn,
+  kTail,       // By a tail call, after which the callee stands in its place.
+  kError,      // It was left by an error.
+  kOpen,       // It was open when the recording ended.
+  kAbandoned,  // It was open when its coroutine was collected.
+  kLost,       // A gap hides its end.
+  kUnseen,     // Later events show that it had ended.
+};
+constexpr size_t kCallEndings = 7;
+
 // What a sink that follows single calls (kFrames) keeps about one open call.
 struct FrameNotes {
   uint32_t node = 0;  // Node of the call tree when the call began.
@@ -95,8 +107,9 @@ struct Coroutine {
   uint32_t group_from = 1;  // ... from the call at this depth inwards.
   uint32_t epoch = 1;       // Changes when it wakes or its calls move.
   uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
-  OuterLink outer_watched, outer_owner;  // Caches.
-  bool stale = false;                    // A CallObserver does not know the current open calls.
+  OuterLink outer_watched, outer_owner;     // Caches.
+  CallEnding ending = CallEnding::kReturn;  // Of the call that closed() is told of.
+  bool stale = false;                       // A CallObserver does not know the current open calls.
 
   Coroutine() : frames(2, Frame{kNotSeen, 0, kNoVmFunction}) {}
 };

@@ -35,6 +35,7 @@ Function make(const FunctionInfo& info, ProcessId process) {
 // contains nothing that became known later (names from calls).
 std::string identity(const Function& f) {
   if (f.type == kGroupType) return (f.coroutine ? "G" : "g") + f.name;
+  if (f.type == kUnknownFrameType) return "u";
   std::string key(1, static_cast<char>('0' + f.type));
   if (f.type == LT_FUNC_LUA) return key + std::to_string(f.firstline) + ':' + f.chunk;
   if (!f.name.empty() && !f.hint) return key + 'n' + f.chunk + '\0' + f.name;
@@ -122,6 +123,14 @@ FunctionId FunctionTable::add_group(const std::string& name, bool coroutine) {
   return find_or_add(f).first;
 }
 
+FunctionId FunctionTable::add_unknown_frame() {
+  std::lock_guard lock(mutex_);
+  Function f;
+  f.type = kUnknownFrameType;
+  f.name = "[unknown]";
+  return find_or_add(f).first;
+}
+
 FunctionId FunctionTable::describe(FunctionId index, const FunctionInfo& info, ProcessId process) {
   const Function described = make(info, process);
   std::lock_guard lock(mutex_);
@@ -169,7 +178,7 @@ VmFunctionId IdMap::section(const std::string& name) {
   info.stream = stream_;
   info.id = it->second;
   info.type = LT_FUNC_LUA;
-  info.chunk = "=[section] " + it->first;
+  info.chunk = kSectionChunk + it->first;
   const FunctionId index = table_.add(info, process_);
   sparse_[it->second] = sparse_[it->second | kEndedSection] = index;
   return it->second;

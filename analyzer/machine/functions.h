@@ -33,8 +33,9 @@ constexpr FunctionId kFirstFunction{3};
 constexpr FunctionId kPrunedFunction{3};
 
 // Types beyond LT_FUNC_*, for entries that are not functions of the program.
-constexpr uint16_t kGroupType = 0x100;   // A group of calls, see add_group().
-constexpr uint16_t kPrunedType = 0x101;  // kPrunedFunction.
+constexpr uint16_t kGroupType = 0x100;         // A group of calls, see add_group().
+constexpr uint16_t kPrunedType = 0x101;        // kPrunedFunction.
+constexpr uint16_t kUnknownFrameType = 0x102;  // Frames of samples that are not known.
 
 // The description of the lowest stream, except that the name may come from another one. Without a
 // description (type 0), `stream` and `id` are those of the first call.
@@ -58,6 +59,8 @@ class FunctionTable {
   // Returns the index of the group of calls (a thread, a file ...) with this name; adds it if it is
   // new. Groups of coroutines are distinct from other groups of the same name.
   FunctionId add_group(const std::string& name, bool coroutine = false);
+  // Returns the index of the function `[unknown]` that stands for unknown frames of samples.
+  FunctionId add_unknown_frame();
   // Adds a description for `index` (kNoFunction: none yet) and returns the index to use from now
   // on. That is `index` itself if add_undescribed() made it and it has no description yet;
   // otherwise the result is that of add(). In the first case the entry stays private to that
@@ -91,6 +94,9 @@ class FunctionTable {
   // By stream and id; the first entry added wins.
   std::unordered_map<uint64_t, FunctionId, RandomHash> by_id_;
 };
+
+// A section of the program is described as the main chunk of this name, followed by its own.
+constexpr const char* kSectionChunk = "=[section] ";
 
 // Returns the entry in `known`, a table from a first pass over the file (may be null), or
 // `function` if there is none.

@@ -37,6 +37,10 @@
 //        (machine/prefetch.h); that tree; enter() with a known hash of the call path.
 //   void cut(uint32_t node, uint64_t running)
 //        A call ends unseen; `running` is kNotSeen if its beginning was unseen, too.
+//   uint64_t border(), void cross(size_t coroutines)
+//        Time stops at this tick, which is later than now (UINT64_MAX: never): the time of
+//        suspended coroutines until then is passed on, too (settle()), and cross() sets another
+//        border. With these also begins() and gap() of below.
 //   static constexpr bool kFrames
 //        If true, the sink follows single calls.
 // Such a sink has, instead of call, add_self_time, ended and suspended (a call is identified by its
@@ -46,7 +50,8 @@
 //   void opened(Coroutine&, uint64_t now, bool begins)
 //        The call on top has begun, or was reported (begins: false).
 //   void closed(Coroutine&, uint64_t now, uint64_t running, bool whole)
-//        The call ends; inclusive time (kNotSeen: unknown); whole: beginning and end were seen.
+//        The call ends, as Coroutine::ending says; inclusive time (kNotSeen: unknown); whole:
+//        beginning and end were seen.
 //   void add_self_time(Machine&, uint64_t from, uint64_t to)
 //        Time of the current coroutine.
 //   void suspended(Coroutine&, uint64_t from, uint64_t to, bool resumed)
@@ -69,8 +74,6 @@
 //        Its labels have changed, other than by its creation.
 //   void yielded(Coroutine&, const Coroutine* resumer)
 //        The coroutine is about to be suspended; the resumer runs again.
-//   void tails(const Coroutine&)
-//        The call on top is about to end by a tail call (not called in runs).
 //   void switched(const Coroutine& from, const Coroutine& to)
 //        Control is about to pass without a resume or yield: a call of `from` is not suspended.
 //   void cuts(bool gap)
@@ -139,6 +142,7 @@ struct CpuSums {
   bool known = false;      // It says something: the scheduler was followed.
   uint64_t unknown = 0;    // But not for so long.
   uint64_t preempted = 0;  // With an open call, ready to run, but not running.
+  uint64_t cut = 0;        // Said by records, but longer than the time that passed.
 };
 
 template <class Sink>
@@ -234,6 +238,8 @@ class StackMachine {
   void handle(const Record& r);
   void handle_ext(const Record& r);
 
+  template <class Pass>
+  void pass_until(uint64_t tick, Pass pass);
   void add_self_time_until(uint64_t tick);
   void begin(uint64_t tick);
   void cut(uint64_t& counter, bool gap);
@@ -259,6 +265,7 @@ class StackMachine {
   void mark(const Record& r);
   void label(const Record& r);
   void cpu(const Record& r);
+  uint64_t absence(const Record& r);
   void ring_block(CoroutineId id, ThreadId tid);
 
   Coroutine* get(CoroutineId id);
@@ -269,7 +276,7 @@ class StackMachine {
   uint32_t find_frame(const Coroutine& co, VmFunctionId id, uint32_t from);
   void unlink_resumers(Coroutine& co);
   void push(Coroutine& co, uint64_t start, VmFunctionId id);
-  void end_top(Coroutine& co);
+  void end_top(Coroutine& co, CallEnding ending = CallEnding::kReturn);
   static void forget_section(Coroutine& co, VmFunctionId id);
   static uint32_t calls_above(const Coroutine& co, uint32_t depth);
   static std::pair<uint32_t, uint32_t> below_calls(const Coroutine& co, uint32_t count);
@@ -286,7 +293,7 @@ class StackMachine {
   void thread(ThreadId tid);
   void reattach();
   void enter_all(Coroutine& co, uint32_t base);
-  void close_unseen(Coroutine& co, uint32_t depth);
+  void close_unseen(Coroutine& co, uint32_t depth, CallEnding ending = CallEnding::kUnseen);
   void report_gone(Coroutine& co, Gone how) {
     if constexpr (Sink::kFrames) sink_.gone(co, now_, how);
   }
@@ -329,6 +336,9 @@ class StackMachine {
   bool torn_ = false;  // Just after a gap: what follows may be the rest of a report.
   uint64_t traced_ = 0, gap_ = 0, first_ = 0;
   CpuSums cpu_;
+  // For cpu(): since when all events are known (the beginning of the recording, or the last gap),
+  // and for how long of it the thread did not run.
+  uint64_t known_since_ = 0, absent_ = 0;
   uint64_t serials_ = 0;
   IdSet seen_;  // Ids of all coroutines; the VM never reuses an id.
   uint64_t work_ = kInitialWork, used_ = 0, links_ = 0;

@@ -120,17 +120,30 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
   }
 }
 
+// The time of a record. All absences together are no longer than the time that passed: the rest is
+// counted, unless nothing is known of that time anyway. A single one is not compared with the
+// events around it, because the recorder may learn of it late (recorder/drain/cpu_time.cc).
+template <class Sink>
+uint64_t StackMachine<Sink>::absence(const Record& r) {
+  const uint64_t passed = now_ - std::min(now_, known_since_);
+  const uint64_t known = std::min(r.words[0], passed);
+  const uint64_t ticks = std::min(known, passed - std::min(passed, absent_));
+  cpu_.cut += known - ticks;
+  absent_ += ticks;
+  return ticks;
+}
+
 // For so long until now the thread did not run, or it is not known whether it did. It is the time
-// of what is innermost now: a thread that does not run has no events.
+// of what is innermost now.
 template <class Sink>
 void StackMachine<Sink>::cpu(const Record& r) {
   cpu_.known = true;
   if (!recording_) return;
-  const uint64_t ticks = std::min(r.words[0], now_ - begun_);
   if (r.arg >= LTC_UNKNOWN) {
-    cpu_.unknown += ticks;
+    cpu_.unknown += std::min({r.words[0], now_ - begun_, UINT64_MAX - cpu_.unknown});
     return;
   }
+  const uint64_t ticks = absence(r);
   if (r.arg == LTC_PREEMPTED && cur_->top) cpu_.preempted += ticks;
   if constexpr (requires { sink_.off_cpu(*this, ticks); })
     sink_.off_cpu(*this, ticks);
@@ -161,10 +174,11 @@ void StackMachine<Sink>::entry(VmFunctionId id) {
 
 // Ends the innermost call; its end was seen.
 template <class Sink>
-void StackMachine<Sink>::end_top(Coroutine& co) {
+void StackMachine<Sink>::end_top(Coroutine& co, [[maybe_unused]] CallEnding ending) {
   const Frame& f = co.frames[co.top];
   const bool seen = f.start != kNotSeen;
   if constexpr (Sink::kFrames) {
+    co.ending = ending;
     sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
   } else if (seen) {
     sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
@@ -253,7 +267,9 @@ void StackMachine<Sink>::label(const Record& r) {
 
 // For sinks that handle unseen ends: all calls above `depth` end here, whatever the reason.
 template <class Sink>
-void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth) {
+void StackMachine<Sink>::close_unseen(Coroutine& co, uint32_t depth,
+                                      [[maybe_unused]] CallEnding ending) {
+  co.ending = ending;
   for (; co.top > depth; co.top--) {
     const Frame& f = co.frames[co.top];
     const uint64_t running = f.start == kNotSeen ? kNotSeen : clock(co) - f.start;
@@ -285,7 +301,7 @@ bool StackMachine<Sink>::is_assumed(const Coroutine& co, uint32_t at) {
 template <class Sink>
 void StackMachine<Sink>::forget_calls(Coroutine& co) {
   trust_.open_gap += co.top - co.sections;
-  close_unseen(co, 0);
+  close_unseen(co, 0, CallEnding::kLost);
   co.top = 0;
 }
 
@@ -322,9 +338,7 @@ void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   }
   if (at < co.top) drop_to(co, at);
   note(kind, at, ids_(id));
-  if constexpr (requires { sink_.tails(co); })
-    if (kind == Note::kTail) sink_.tails(co);
-  end_top(co);
+  end_top(co, kind == Note::kTail ? CallEnding::kTail : CallEnding::kReturn);
   if (co.ended) end_sections(co, false);
 }
 
@@ -359,7 +373,7 @@ void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
   trust_.unwound += calls_above(co, depth);
   while (co.top > depth) {
     note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
-    end_top(co);
+    end_top(co, CallEnding::kError);
   }
   if (co.ended) end_sections(co, false);
 }
@@ -443,7 +457,10 @@ template <class Sink>
 void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
   wake(co, false);
   counter += co.top - co.sections;
-  close_unseen(co, 0);
+  close_unseen(co, 0,
+               how == Gone::kCut    ? CallEnding::kOpen
+               : how == Gone::kLost ? CallEnding::kLost
+                                    : CallEnding::kAbandoned);
   report_gone(co, how);
 }
 
@@ -550,8 +567,9 @@ template <class Sink>
 void StackMachine<Sink>::restart() {
   static_assert(!Sink::kFrames);
   traced_ = gap_ = 0;
-  cpu_.unknown = cpu_.preempted = 0;
-  first_ = begun_ = now_;
+  cpu_.unknown = cpu_.preempted = cpu_.cut = 0;
+  first_ = begun_ = known_since_ = now_;
+  absent_ = 0;
   std::vector<Coroutine*> chain;
   each_in_chain(
       *cur_, [&](Coroutine& c) { chain.push_back(&c); }, 0);

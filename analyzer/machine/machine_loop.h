@@ -10,6 +10,15 @@
 
 namespace luatrace::analyze {
 
+// Where the sink wants time to stop.
+template <class Sink>
+uint64_t border_of(const Sink& sink) {
+  if constexpr (requires { sink.border(); })
+    return sink.border();
+  else
+    return UINT64_MAX;
+}
+
 template <class Sink>
 void StackMachine<Sink>::block(const EventBlock& block) {
   if (block.words.empty()) return;
@@ -70,7 +79,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
   const uint64_t suspended = co.suspended;
   const uint64_t *const from = p, *turn = p;  // turn: where to call advance() again.
   uint64_t now = now_;
-  uint64_t left = std::min(block_end_ - now, kTimeHalf - 1);
+  uint64_t left = std::min({block_end_ - now, kTimeHalf - 1, border_of(sink_) - 1 - now});
   uint32_t node = top->node;
   bool ends = false;
   for (; p != end && !ends; ++p) {
@@ -223,22 +232,40 @@ void StackMachine<Sink>::take_time(const Record& r) {
   now_ = tick;
 }
 
+// Time passes until `tick`: calls pass(to) for it, in parts if the sink has borders.
+template <class Sink>
+template <class Pass>
+void StackMachine<Sink>::pass_until(uint64_t tick, Pass pass) {
+  if constexpr (requires { sink_.border(); }) {
+    while (tick >= sink_.border() && sink_.border() != UINT64_MAX) {
+      pass(sink_.border());
+      now_ = sink_.border();
+      settle();
+      sink_.cross(coroutines_.size());
+    }
+  }
+  pass(tick);
+  now_ = tick;
+}
+
 template <class Sink>
 void StackMachine<Sink>::add_self_time_until(uint64_t tick) {
-  if constexpr (Sink::kFrames)
-    sink_.add_self_time(*this, now_, tick);
-  else
-    sink_.add_self_time(cur_->frames[cur_->top].node, tick - now_);
-  now_ = tick;
+  pass_until(tick, [&](uint64_t to) {
+    if constexpr (Sink::kFrames)
+      sink_.add_self_time(*this, now_, to);
+    else
+      sink_.add_self_time(cur_->frames[cur_->top].node, to - now_);
+  });
 }
 
 template <class Sink>
 void StackMachine<Sink>::begin(uint64_t tick) {
   recording_ = true;
-  begun_ = now_ = tick;
+  begun_ = now_ = known_since_ = tick;
+  absent_ = 0;
   if (!began_once_) first_ = tick;
   began_once_ = true;
-  if constexpr (Sink::kFrames) sink_.begins(tick);
+  if constexpr (requires { sink_.begins(tick); }) sink_.begins(tick);
   set_current(cur_);
 }
 
@@ -283,9 +310,12 @@ void StackMachine<Sink>::gap_until(uint64_t tick) {
   cut(trust_.open_gap, true);
   if (!recording_) return begin(tick);
   if (tick > now_) {
-    if constexpr (Sink::kFrames) sink_.gap(now_, tick);
-    gap_ += tick - now_;
-    now_ = tick;
+    pass_until(tick, [&](uint64_t to) {
+      if constexpr (requires { sink_.gap(now_, to); }) sink_.gap(now_, to);
+      gap_ += to - now_;
+    });
+    known_since_ = tick;
+    absent_ = 0;
   }
   set_current(cur_);
 }

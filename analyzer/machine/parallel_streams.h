@@ -66,6 +66,10 @@ class ParallelStreams : private TraceSink {
   }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
+  void on_samples(const SampleBlock& block) override {
+    diag_.trust.bad_records++;
+    diag_.log(block.offset, "samples in a trace of events: left out");
+  }
   void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {
     Worker& w = worker(block.stream);

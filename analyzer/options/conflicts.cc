@@ -20,21 +20,23 @@ struct Needs {
   const char* formats = "";  // Values of --format with which it also has an effect.
 };
 constexpr const char* kNaming =
-    "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile";
+    "folded speedscope perfetto chrome pprof callgrind csv luaprofiler xmake luaprofile parquet";
 // perfetto and chrome have suspended time even without --suspended.
 constexpr const char* kSuspending = "folded speedscope perfetto chrome pprof callgrind";
 constexpr Needs kNeeds[] = {
     {"over", "slow", "--slow FN"},
     {"wall", "slow", "--slow FN"},
     {"normalize", "diff", "--diff OTHER"},
+    {"bucket", "save-profile timeline", "--save-profile FILE or --timeline"},
     {"allow-missing", "fail-if", "--fail-if EXPR"},
     {"frames", "", "--format NAME", kNaming},
     {"source-root", "", "--format NAME", kNaming},
+    {"kernel-delimiter", "", "--format folded", "folded"},
     {"unit", "folded", "--folded or --format folded", "folded"},
     {"suspended", "tree flame page folded", "--tree, --flame, --page, --folded or --format",
      kSuspending},
     {"chart-limit", "page", "--page"},
-    {"label", "push", "--push URL"},
+    {"label", "push", "--push URL or --format parquet", "parquet"},
     {"push-as", "push", "--push URL"},
     {"push-headers", "push", "--push URL"},
     {"push-ca", "push", "--push URL"},
@@ -62,6 +64,7 @@ constexpr Refuses kRefuses[] = {
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
      "callers callees hist slow waits requests request slow-requests request-by turns threads "
      "timeline symbols info compensate format push dump convert"},
+    {"bucket", "divides the sums of whole traces", "diff group-by page symbols"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
     {"request", "shows all of each request", kCallFilters},
@@ -149,7 +152,7 @@ void refuse_sort(const ViewOptions& v) {
                                    "or resumes"
                     : v.turns    ? "--turns is sorted by wall (default), start or delayed"
                                  : "--requests is sorted by wall (default), start, running, waits, "
-                                   "others, unattributed, collector, compiler or coroutines"));
+                                   "cpu, others, unattributed, collector, compiler or coroutines"));
 }
 
 // Refuses --limit if no view leaves out rows. --limit 0 (all rows) is always accepted.
@@ -285,6 +288,27 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
   refuse_groups(options);
   refuse_compensate(options);
   refuse_same_output(options);
+}
+
+void refuse_without_calls(const Options& o) {
+  const ViewOptions& v = o.views;
+  std::string option;
+  if (!v.hist.empty()) option = "--hist";
+  if (v.suspended) option = "--suspended";
+  if (v.compensate) option = "--compensate";
+  for (const char* format : {"luaprofile", "xmake"})
+    if (o.exports.format == format) option = std::string("--format ") + format;
+  for (const Field& field : v.fields)
+    if (!field.of_samples()) option = "--fields " + field.name;
+  const auto key = find_field(v.sort);
+  if (key && !key->of_samples()) option = "--sort " + v.sort;
+  for (const std::string& text : o.fail_if)
+    if (!Condition(text, !o.diff.empty()).is_of_samples()) option = "--fail-if '" + text + '\'';
+  if (option.empty()) return;
+  throw UsageError(option +
+                   " needs single calls, but the trace has samples, of which samples, inclusive, "
+                   "self, share and error are known: choose one of these, or record events "
+                   "(luatrace-record without --sample)");
 }
 
 bool is_output_taken(const Options& o) {

@@ -10,6 +10,9 @@ namespace luatrace::analyze {
 // Throws a UsageError that names both options.
 void refuse_conflicts(const CommandLine& given, const Options& options);
 
+// The traces have samples: throws a UsageError that names an option which needs single calls.
+void refuse_without_calls(const Options& options);
+
 // Whether two names are of the same file, including one that does not exist yet.
 bool is_same_file(const std::string& a, const std::string& b);
 

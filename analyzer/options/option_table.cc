@@ -55,6 +55,8 @@ constexpr OptionSpec kOwnOptions[] = {
      "A turn is the time from the host's entry into Lua until nothing runs there: nothing else of that worker runs meanwhile. "
      "Two tables: the longest turns, each with its request, the function that the host called, and the requests that lived "
      "meanwhile; and the sums by that function, that which delayed others most first. See --request-by for hosts without requests."},
+    {kViews, "off-cpu", 0, nullptr, false, false, "of samples: blocked time instead of CPU time",
+     "For traces of luatrace-record --sample --off-cpu: where threads waited, and for how long. All views and outputs then show waits."},
     {kViews, "threads", 0, nullptr, false, false, "table of threads", nullptr},
     {kViews, "timeline", 0, nullptr, false, false, "what ran when, by thread and by function (or group)", nullptr},
     {kViews, "symbols", 0, nullptr, false, false, "machine code of C functions, and the functions inlined into it",
@@ -64,12 +66,12 @@ constexpr OptionSpec kOwnOptions[] = {
     {kViews, "info", 0, nullptr, false, false, "what was recorded, when and how", nullptr},
 
     {kRows, "fields", 0, "LIST", false, false, "columns of --report, separated by commas",
-     "calls, inclusive, self, share (of self), avg, min, max, stddev, wall, complete, cpu, self_cpu (of traces with --cpu) and "
+     "calls, inclusive, self, share (of self), avg, min, max, stddev, wall, complete, cpu, self_cpu (of traces with --cpu); of samples: samples, inclusive, self, share, error, compiled; and "
      "percentiles: p50, p90, p99, p99.9, or any other from p0 to p100.",
-     "calls inclusive self share avg min max stddev wall complete cpu self_cpu p50 p90 p99 p99.9", Complete::kNothing, true, true},
+     "calls inclusive self share avg min max stddev wall complete cpu self_cpu samples error compiled p50 p90 p99 p99.9", Complete::kNothing, true, true},
     {kRows, "sort", 0, "FIELD", false, false, "sort by a field (default self) or by name",
      "For --report (with --diff: by the difference), --symbols, --csv and the summary. For --coroutines: suspended (default), "
-     "running, life or resumes. For --requests: wall (default), start, running, waits, others, unattributed, collector, compiler or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
+     "running, life or resumes. For --requests: wall (default), start, running, cpu, waits, others, unattributed, collector, compiler or coroutines. For --turns: wall (default), start or delayed. Other views have a fixed order.",
      "self inclusive calls avg min max stddev share wall complete cpu self_cpu p50 p90 p99 p99.9 name life suspended running resumes start waits others unattributed collector compiler coroutines delayed",
      Complete::kNothing, true},
     {kRows, "limit", 0, "N", false, false, "up to N rows (default 20; 0: all)", "The default is 5 calls for --slow, and 100 rows for trees. --hist and --info always show all rows."},
@@ -85,11 +87,12 @@ constexpr OptionSpec kOwnOptions[] = {
      "With -F, depth is counted from the calls that it selects."},
     {kFilters, "time-filter", 't', "TIME", false, false, "hide calls whose inclusive time is less than TIME", nullptr},
     {kFilters, "time-range", 'r', "A~B", false, false, "only from A to B; either may be omitted",
-     "A and B are times since the first event (100ms~2s), per cent of the duration (20%~40%), or absolute times in UTC "
-     "(2026-11-21T10:00:00.25~, or @ and seconds since 1970)."},
+     "A and B are times since the first event (100ms~2s), per cent of the duration (20%~40%), times of day in UTC "
+     "(14:00~15:30), or absolute times in UTC (2026-11-21T10:00:00.25~, or @ and seconds since 1970). Saved profiles need "
+     "time buckets (--bucket), which begin and end there."},
     {kFilters, "function", 0, "FN", false, true, "hide all functions but FN; their time goes to their callers", nullptr},
-    {kFilters, "kind", 0, "KIND", false, true, "hide all functions but those of this kind: lua, c or builtin", nullptr,
-     "lua c builtin"},
+    {kFilters, "kind", 0, "KIND", false, true, "hide all functions but those of this kind: lua, c, builtin or kernel",
+     "kernel: functions of the operating system's kernel, in sampled traces.", "lua c builtin kernel"},
     {kFilters, "thread", 0, "TID", false, true, "only what ran on the thread TID", nullptr},
     {kFilters, "coroutine", 0, "ID", false, true, "only what ran in the coroutine ID (or VM:ID)",
      "VM is a number that --info lists, or @ADDRESS: the Lua VM at that address, in all of its recordings (--dump=calls: state=)."},
@@ -132,6 +135,10 @@ constexpr OptionSpec kOwnOptions[] = {
      "is no corrected output. Functions that would lose more than 30 % of their time are marked with '!'."},
     {kCompare, "save-profile", 0, "FILE", false, false, "write everything but the events to FILE",
      "A saved profile can be read, merged and compared like a trace, but filters need the trace itself.", nullptr, Complete::kFile},
+    {kCompare, "bucket", 0, "LENGTH", false, false, "for --save-profile: with a profile of each LENGTH of time, such as 1m or 1h",
+     "They begin at multiples of LENGTH in UTC. The sums do not change. -r and --timeline work on such profiles, also for --diff, "
+     "and merged profiles keep them. Of profiles that have buckets already, LENGTH is a multiple of theirs: minutes become hours. "
+     "none: leave them out.", "1m 5m 1h 24h none", Complete::kNothing, true},
 
     {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph as a page (default: trace.html next to the trace)",
      "With --diff, colours show what has changed. See --page.", nullptr, Complete::kFile},
@@ -152,16 +159,18 @@ constexpr OptionSpec kOwnOptions[] = {
      "folded: for flamegraph.pl and similar programs. speedscope: its own JSON. perfetto, chrome: every call on the track of its "
      "coroutine, with arrows for resume and yield. pprof: gzipped protobuf. callgrind: for "
      "KCachegrind and callgrind_annotate. csv: a row for each function. json: as --json. luaprofiler: a line for each call. luaprofile: "
-     "the CSV of LuaProfile. xmake: the table of xmake's profiler.",
-     "folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile"},
+     "the CSV of LuaProfile. xmake: the table of xmake's profiler. parquet: a directory of tables for SQL, with a row for each call (sql.md).",
+     "folded speedscope perfetto chrome pprof callgrind csv json luaprofiler xmake luaprofile parquet"},
     {kOutputs, "output", 'o', "FILE", false, false, "file for --format (default: standard output)",
      "Without --format: for --json, --csv, --folded, --flame or --page, if one of them is given without its file.", nullptr,
      Complete::kFile},
     {kOutputs, "force", 0, nullptr, false, false, "overwrite output files even if they are something else",
      "Without it an existing file is overwritten only if it is empty or an output of the same kind."},
     {kOutputs, "frames", 0, "STYLE", false, false, "names of frames in --format: ours (default), L or @",
-     "ours: work (app.lua:12), string.gsub. L: L:app.lua:12, builtin#string.gsub, C:name. @: the same with @app.lua:12.",
+     "ours: work (app.lua:12), string.gsub. L: L:app.lua:12, builtin#string.gsub, C:name, K:name (kernel). @: the same with @app.lua:12.",
      "ours L @"},
+    {kOutputs, "kernel-delimiter", 0, "TEXT", false, false, "for --format folded: put TEXT between functions of the program and of the kernel",
+     "A frame of its own, as other samplers write it: --kernel-delimiter=-", nullptr, Complete::kNothing},
     {kOutputs, "source-root", 0, "DIR", false, false, "for --format: remove DIR from the beginning of file names", nullptr, nullptr,
      Complete::kDirectory},
     {kOutputs, "dump", 0, "FORM", true, false, "print the events as text; =calls: without times, indented by depth", nullptr, "text calls"},
@@ -176,7 +185,7 @@ constexpr OptionSpec kOwnOptions[] = {
      "pyroscope pyroscope-connect parca otlp-1.11"},
     {kPush, "label", 0, "KEY=VALUE", false, true, "a label of the pushed profile: host=gw7, version=1.4",
      "service_name, process and thread are set from the trace if all of it has the same; a label of that name replaces them. "
-     "A trace has neither the name of the host nor the version of the program."},
+     "A trace has neither the name of the host nor the version of the program. With --format parquet, host=NAME is the column host."},
     {kPush, "push-headers", 0, "FILE", false, false, "file with secret headers, 'Name: value' in each line", nullptr, nullptr,
      Complete::kFile},
     {kPush, "push-ca", 0, "FILE", false, false, "file with the certificate authorities to trust (PEM), instead of the system's",
@@ -188,6 +197,7 @@ constexpr OptionSpec kOwnOptions[] = {
     {kPush, "push-wait", 0, "TIME", false, false, "try for up to TIME (default 30s)",
      "With growing pauses, or those that the server asks for (Retry-After). 0: one attempt."},
 
+    {kOther, "growing", 0, nullptr, false, false, "the trace is still being written: that its end is missing is no warning", nullptr},
     {kOther, "sysroot", 0, "DIR", false, false, "directory below which the program's files are searched", nullptr, nullptr,
      Complete::kDirectory},
     {kOther, "debug-dir", 0, "DIR", false, true, "directory with debug files, searched before /usr/lib/debug of the sysroot",

@@ -66,13 +66,14 @@ void read_rows(const Given& given, ViewOptions& v) {
   bool other = is_request_order(v.sort) || find_turn_order(v.sort) ||
                std::find(std::begin(kOthers), std::end(kOthers), v.sort) != std::end(kOthers);
   if (!other && !find_field(v.sort))
-    throw UsageError("--sort: invalid value '" + v.sort +
-                     "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
-                     "p99 ...), or, for "
-                     "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
-                     "running, waits, others, unattributed, collector, compiler or coroutines, or, "
-                     "for --turns, wall, "
-                     "start or delayed");
+    throw UsageError(
+        "--sort: invalid value '" + v.sort +
+        "'; choose name, a field of --report (self, inclusive, calls, avg, min, max, "
+        "p99 ...), or, for "
+        "--coroutines, life, suspended or resumes, or, for --requests, start, wall, "
+        "running, cpu, waits, others, unattributed, collector, compiler or coroutines, or, "
+        "for --turns, wall, "
+        "start or delayed");
   read_number<size_t>(given, "limit", v.limit);
   read_number<size_t>(given, "limit", v.slow_limit);
   v.limit_given = given.has("limit");
@@ -101,6 +102,7 @@ ViewOptions read_views(const Given& given) {
   v.threads = given.has("threads");
   v.timeline = given.has("timeline");
   v.symbols = given.has("symbols");
+  v.off_cpu = given.has("off-cpu");
   v.info = given.has("info");
   for (const auto& mode : given.list("coroutines")) v.coroutines |= mode == kMissing;
   v.callers = given.list("callers");
@@ -156,7 +158,7 @@ CoroutineFilter parse_coroutine(const std::string& text) {
 void refuse_reversed(const std::string& range, const TimePoint& from, const TimePoint& to) {
   if (from.kind != to.kind) return;
   const bool percent = from.kind == TimePoint::kPercent;
-  const bool time = from.kind == TimePoint::kRelative || from.kind == TimePoint::kAbsolute;
+  const bool time = from.kind != TimePoint::kOpen && !percent;
   if ((percent && from.percent >= to.percent) || (time && from.ns >= to.ns))
     throw UsageError("--time-range: '" + range + "' is empty: it does not end after its beginning");
 }
@@ -209,9 +211,10 @@ FilterOptions read_filter(const Given& given) {
   for (const auto* list : {&f.only, &f.without, &f.callers, &f.hide, &f.functions})
     FunctionPatterns{*list};  // Throws UsageError for an invalid pattern.
   for (const auto& kind : given.list("kind"))
-    f.kinds.push_back(kind == "lua" ? FunctionKind::kLua
-                      : kind == "c" ? FunctionKind::kC
-                                    : FunctionKind::kBuiltin);
+    f.kinds.push_back(kind == "lua"      ? FunctionKind::kLua
+                      : kind == "kernel" ? FunctionKind::kKernel
+                      : kind == "c"      ? FunctionKind::kC
+                                         : FunctionKind::kBuiltin);
   read_positive<uint32_t>(given, "depth", f.depth);
   if (auto min = given.last("time-filter")) f.min_ns = parse_time(*min, "--time-filter");
   if (auto range = given.last("time-range")) {
@@ -237,6 +240,11 @@ ExportOptions read_exports(const Given& given) {
   e.style = frame_style(given.last("frames").value_or("ours"));
   e.source_root = given.last("source-root").value_or("");
   e.unit_ns = read_unit(given);
+  e.force = given.has("force");
+  e.delimiter = given.last("kernel-delimiter").value_or("");
+  if (e.format == kTables && e.output == "-")
+    throw UsageError("--format parquet writes several tables: give it a directory (-o DIR)");
+  e.on_screen = e.output == "-" && isatty(STDOUT_FILENO);
   const bool binary = e.format == "pprof" || e.format == "perfetto";
   if (binary && e.output == "-" && isatty(STDOUT_FILENO))
     throw UsageError("--format " + e.format +
@@ -298,10 +306,10 @@ void check_paths(const Options& o) {
 
 PushOptions read_push(const Given& given) {
   PushOptions p;
+  for (const std::string& label : given.list("label")) p.labels.push_back(parse_push_label(label));
   const auto url = given.last("push");
   if (!url) return p;
   set_push_target(p, *url, given.last("push-as").value_or(""));
-  for (const std::string& label : given.list("label")) p.labels.push_back(parse_push_label(label));
   p.headers_file = given.last("push-headers").value_or("");
   push_headers(p.headers_file);  // Whatever is wrong with them is said before the trace is read.
   p.ca_file = given.last("push-ca").value_or("");
@@ -344,6 +352,17 @@ void check_operands(const Given& given, const Options& o) {
   }
 }
 
+void read_bucket(const Given& given, Options& o) {
+  const auto text = given.last("bucket");
+  o.no_buckets = text == "none";
+  if (!text || o.no_buckets) return;
+  o.bucket_ns = parse_time(*text, "--bucket");
+  if (!is_bucket_width(o.bucket_ns))
+    throw UsageError("--bucket: invalid length '" + *text +
+                     "'; a day must be a multiple of it, and it must be 1s or more: 1m, 5m, 1h, "
+                     "24h");
+}
+
 Options read(const Given& given) {
   Options o;
   o.files = given.operands();
@@ -356,6 +375,7 @@ Options read(const Given& given) {
   o.page = read_page(given);
   o.flame = given.last(o.page.all_views ? "page" : "flame", "");
   o.save_profile = given.last("save-profile");
+  read_bucket(given, o);
   o.diff = given.list("diff");
   o.fail_if = given.list("fail-if");
   o.allow_missing = given.has("allow-missing");
@@ -363,15 +383,16 @@ Options read(const Given& given) {
   o.filter = read_filter(given);
   o.unit_ns = read_unit(given);
   o.exports = read_exports(given);
+  if (!o.files.empty()) o.exports.input = o.files[0];
   read_output(given, o);
   o.push = read_push(given);
   o.sysroot = given.last("sysroot").value_or("");
   o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");
-  o.force = given.has("force");
   o.quiet = given.has("quiet");
   o.progress = given.has("progress");
   read_positive<uint16_t>(given, "jobs", o.jobs);
+  o.growing = given.has("growing");
   read_number<uint64_t>(given, "max-nodes", o.max_nodes);
   check_operands(given, o);
   check_paths(o);

@@ -42,6 +42,7 @@ struct Options : ReadOptions {
   std::optional<std::string> flame;    // File; "": next to the trace. Also set by --page.
   PageOptions page;
   std::optional<std::string> save_profile;
+  bool no_buckets = false;        // --bucket none
   std::vector<std::string> diff;  // The baseline to compare with.
   std::vector<std::string> fail_if;
   bool allow_missing = false;  // Functions of fail_if need not occur.
@@ -50,7 +51,7 @@ struct Options : ReadOptions {
   ViewOptions views;
   uint64_t unit_ns = 1;  // Unit of the weights of --folded.
   bool strict = false;
-  bool force = false;     // Files of other programs are overwritten, too.
+  bool growing = false;   // See Diagnostics.
   bool quiet = false;     // No progress, no summary.
   bool progress = false;  // Also if standard error is not a terminal, then in lines.
 };

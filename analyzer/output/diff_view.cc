@@ -17,7 +17,7 @@ namespace {
 constexpr int kRed = 31, kGreen = 32;
 
 Cell delta_cell(const Field& field, double delta) {
-  if (field.kind == Field::kShare) return Cell::of_change(delta);
+  if (field.is_share()) return Cell::of_change(delta);
   if (field.is_time()) return Cell::of_delta(delta);
   return {Cell::kDeltaCount, delta, 0, {}};
 }
@@ -113,7 +113,8 @@ Row diff_row(const Diff& d, const std::vector<Field>& fields, uint32_t i) {
 
 Table diff_view(const SharedDiff& shared, const ViewOptions& options) {
   const Diff& d = *shared;
-  auto fields = options.fields.empty() ? parse_fields("self,inclusive,calls") : options.fields;
+  const char* usual = d.sampled ? "self,inclusive,samples" : "self,inclusive,calls";
+  auto fields = options.fields.empty() ? parse_fields(usual) : options.fields;
   Table t;
   t.name = "diff";
   for (const Field& field : fields) {
@@ -197,7 +198,8 @@ Table diff_tree_view(const SharedDiff& diff, const ViewOptions& options) {
     add_field_column(t, field, "_ns", "is");
     add_field_column(t, field, "_delta_ns", "delta");
   }
-  const Field calls = *find_field("calls");
+  Field calls = *find_field("calls");
+  if (diff->sampled) calls.name = "self_samples";
   add_field_column(t, calls, "_before", "were");
   add_field_column(t, calls, "", "are");
   add_names(t);

@@ -107,6 +107,27 @@ void print_ext(std::ostream& out, const Record& r) {
     print_unknown(out, r);
 }
 
+void print_frame(std::ostream& out, uint64_t frame) {
+  const uint64_t value = frame >> 4;
+  switch (frame & 15) {
+    case LT_FRAME_FUNCTION:
+      out << lt_lo(value);
+      if (lt_hi(value)) out << ':' << lt_hi(value);
+      break;
+    case LT_FRAME_NATIVE:
+      out << 'n' << hex(value);
+      break;
+    case LT_FRAME_RETURN:
+      out << 'r' << hex(value);
+      break;
+    case LT_FRAME_COROUTINE:
+      out << "co" << value;
+      break;
+    default:
+      out << '?';
+  }
+}
+
 void print_event(std::ostream& out, const Record& r) {
   if (r.kind == LT_EXT) return print_ext(out, r);
   out << kEventNames[r.kind - LT_ENTRY] << ' ';
@@ -200,6 +221,19 @@ void DumpSink::on_events(const EventBlock& block) {
       now = unwrap(now, lt_time(r.word));
     out_ << now << ' ' << block.stream << ' ';
     print_event(out_, r);
+    out_ << '\n';
+  }
+}
+
+void DumpSink::on_samples(const SampleBlock& block) {
+  for (const Sample& s : block.samples) {
+    const lt_sample& h = s.head;
+    out_ << "sample " << block.stream << ' ' << h.tick << " ns=" << h.weight_ns << " tid=" << h.tid
+         << " state=" << name_of(kSampleNames, h.state) << " co=" << h.coroutine
+         << " vm=" << hex(h.state_addr) << " request=" << hex(h.request);
+    if (h.flags & LTS_OFF_CPU) out_ << " off=1";
+    if (h.flags & LTS_TRUNCATED) out_ << " cut=1";
+    for (const uint64_t frame : s.frames) print_frame(out_ << ' ', frame);
     out_ << '\n';
   }
 }

@@ -20,6 +20,7 @@ class DumpSink : public TraceSink {
   void on_note(const std::string& text) override;
   void on_clock(const lt_clock_info& c) override;
   void on_events(const EventBlock& block) override;
+  void on_samples(const SampleBlock& block) override;
   void on_end(const EndInfo& e) override;
 
  private:

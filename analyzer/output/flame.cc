@@ -13,11 +13,13 @@ void add_subtitle(FlameInput& input, const Report& r) {
     if (r.files.size() > 1) input.subtitle.push_back(file.path);
   }
   input.subtitle.push_back(format_time(r.duration_ns));
-  input.subtitle.push_back(format_count(r.trust.events) + " events");
+  input.subtitle.push_back(format_count(r.trust.events) +
+                           (r.is_sampled() ? " samples" : " events"));
   input.subtitle.push_back(
       std::to_string(r.threads) + (r.threads == 1 ? " thread, " : " threads, ") +
       format_count(r.coroutines) + (r.coroutines == 1 ? " coroutine" : " coroutines"));
-  input.subtitle.push_back("idle " + format_time(r.idle_ns));
+  if (r.sampled == SampleKind::kOffCpu) input.subtitle.push_back("blocked time, not CPU time");
+  if (!r.is_sampled()) input.subtitle.push_back("idle " + format_time(r.idle_ns));
 }
 
 std::string title_of(const Report& r) {
@@ -35,6 +37,7 @@ void describe(FlameInput& input, const Report& r) {
   input.title = title_of(r);
   add_subtitle(input, r);
   input.trust = trust_line(r);
+  input.sampled = r.is_sampled();
 }
 
 }  // namespace

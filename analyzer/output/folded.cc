@@ -12,7 +12,7 @@ namespace luatrace::analyze {
 namespace {
 
 std::string frame_name(const ReportFunction& f) {
-  std::string name = display_name(f), place = is_main_chunk(f) ? kMainChunk : display_place(f);
+  std::string name = display_name(f), place = shown_place(f);
   if (!place.empty() && place != name) name += " (" + place + ')';
   return printable(name);
 }
@@ -22,6 +22,12 @@ std::string frame_name(const ReportFunction& f) {
 class PathText {
  public:
   explicit PathText(const std::vector<std::string>& names) : names_(names) {}
+  // Puts `text` between a function that is not of the kernel and one that is, which is_kernel
+  // tells.
+  void delimit(std::string text, std::vector<bool> is_kernel) {
+    delimiter_ = std::move(text);
+    is_kernel_ = std::move(is_kernel);
+  }
 
   // The call path of `node`; parent(n) and function(n) are those of a node.
   template <class Parent, class Function>
@@ -34,6 +40,9 @@ class PathText {
     for (auto at = added.rbegin(); at != added.rend(); ++at) {
       const size_t begin = text_.size();
       if (!open_.empty()) text_ += ';';
+      if (!delimiter_.empty() && is_kernel_[function(*at)] &&
+          (open_.empty() || !is_kernel_[function(open_.back().first)]))
+        text_ += delimiter_ + ';';
       open_.emplace_back(*at, begin);
       text_ += names_[function(*at)];
     }
@@ -47,6 +56,8 @@ class PathText {
   }
 
   const std::vector<std::string>& names_;
+  std::string delimiter_;
+  std::vector<bool> is_kernel_;                  // By function.
   std::vector<std::pair<NodeId, size_t>> open_;  // Nodes and the offsets of their names.
   std::string text_;
 };
@@ -74,8 +85,11 @@ std::vector<uint64_t> sizes(const std::vector<std::string>& names) {
 }
 
 void write_nodes(std::ostream& out, const Report& report, uint64_t unit_ns,
-                 const std::vector<std::string>& names) {
+                 const std::vector<std::string>& names, const std::string& delimiter) {
   PathText paths(names);
+  std::vector<bool> is_kernel;
+  for (const auto& f : report.functions) is_kernel.push_back(f.kind == FunctionKind::kKernel);
+  paths.delimit(delimiter, std::move(is_kernel));
   auto parent = [&](NodeId node) { return report.tree[node].parent; };
   auto function = [&](NodeId node) { return report.tree[node].function; };
   for (NodeId i{1}; i < report.tree.size(); ++i) {
@@ -91,15 +105,15 @@ void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns) {
 }
 
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
-                  std::vector<std::string> names) {
+                  std::vector<std::string> names, const std::string& delimiter) {
   for (auto& name : names) name = in_stack(name);
   const auto limit = stack_limit(report, sizes(names));
-  if (!limit) return write_nodes(out, report, unit_ns, names);
+  if (!limit) return write_nodes(out, report, unit_ns, names, in_stack(delimiter));
   Report cut = report;
   cut_stacks(cut, *limit);
   for (size_t i = names.size(); i < cut.functions.size(); i++)
     names.push_back(frame_name(cut.functions[i]));
-  write_nodes(out, cut, unit_ns, names);
+  write_nodes(out, cut, unit_ns, names, in_stack(delimiter));
 }
 
 std::optional<uint32_t> folded_limit(const Report& report) {

@@ -17,9 +17,10 @@ namespace luatrace::analyze {
 // characters are escaped; names over 500 characters are shortened, and stacks that are too deep for
 // the size of the tree are cut off (report/stack_limit.h).
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns);
-// The same with other names, indexed by function of the report.
+// The same with other names, indexed by function of the report. `delimiter`: a name to be put
+// between functions of the program and those of the kernel that they call; "": none.
 void write_folded(std::ostream& out, const Report& report, uint64_t unit_ns,
-                  std::vector<std::string> names);
+                  std::vector<std::string> names, const std::string& delimiter = "");
 // The maximum stack depth of the folded report (report/stack_limit.h); empty: no limit.
 std::optional<uint32_t> folded_limit(const Report& report);
 // Each line has two weights, before and after, in the format of difffolded.pl.

@@ -101,6 +101,42 @@ std::string cut_text(const std::string& text, size_t width) {
   return (out += "...") += ending(text, kept - head);
 }
 
+std::string cut_share(const std::string& text, size_t width, int part, int parts) {
+  if (text_width(text) <= width) return text;
+  const size_t kept = width - std::min<size_t>(3, width);
+  const size_t head = kept * static_cast<size_t>(part) / static_cast<size_t>(parts);
+  return std::string(beginning(text, head)).append("...").append(ending(text, kept - head));
+}
+
+std::string cut_around(const std::string& text, size_t width, size_t at) {
+  constexpr size_t kDots = 3, kHead = 4;
+  if (text_width(text) <= width || width < 2 * kDots + kHead) return cut_text(text, width);
+  at = std::min(at, text.size());
+  while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) at--;
+  std::string out = std::string(beginning(std::string_view(text).substr(0, at), kHead)) + "...";
+  const std::string_view rest = std::string_view(text).substr(at);
+  const size_t left = width - text_width(out);
+  if (text_width(rest) <= left) return out.append(rest);
+  return out.append(beginning(rest, left - kDots)).append("...");
+}
+
+std::string cut_amount(const std::string& text, size_t width) {
+  if (text_width(text) <= width) return text;
+  const size_t unit = text.rfind(' ');
+  const size_t number = unit == text.npos || unit == 0 ? text.npos : text.rfind(' ', unit - 1);
+  if (number == text.npos) return cut_text(text, width);
+  const size_t amount = text.size() - number;
+  return cut_text(text.substr(0, number), width - std::min(width, amount)) + text.substr(number);
+}
+
+std::string cut_list(const std::string& text, size_t width) {
+  if (text_width(text) <= width) return text;
+  size_t end = text.rfind(", ");
+  while (end != text.npos && text_width(text.substr(0, end)) + 5 > width)
+    end = end == 0 ? text.npos : text.rfind(", ", end - 1);
+  return end == text.npos ? "..." : text.substr(0, end) + ", ...";
+}
+
 namespace {
 
 // Keeps only the end of a text that is too long.
@@ -126,10 +162,12 @@ std::string cut_name(const std::string& text, size_t width) {
   const size_t middle = text.rfind("  (");
   const bool placed = middle != text.npos && middle > indent && text.ends_with(')');
   const std::string name = text.substr(indent, placed ? middle - indent : text.npos);
-  indent = std::min(indent, width - std::min(width, kMinWidth));
+  const std::string place = placed ? text.substr(middle + 3, text.size() - middle - 4) : "";
+  // A main chunk is known by its whole name, without folders.
+  const size_t last = place == kMainChunk ? text_width(name.substr(name.rfind('/') + 1)) : 0;
+  indent = std::min(indent, width - std::min(width, std::max(kMinWidth, last)));
   const size_t space = width - indent, needed = text_width(name) + kBrackets;
   const std::string blank(indent, ' ');
-  const std::string place = placed ? text.substr(middle + 3, text.size() - middle - 4) : "";
   if (place == kMainChunk && needed + place.size() > space) return blank + cut_path(name, space);
   if (!placed || needed + kShortPlace > space) return blank + cut_text(name, space);
   const size_t left = space - needed;
@@ -224,10 +262,27 @@ std::string decimal(double value, int digits) {
   return text;
 }
 
+// "1,000 samples, none lost, 3 with truncated stacks, 12 unknown frames": what is known of samples
+// without the anomalies.
+static std::string samples_text(const Report& r) {
+  const SampleSums& s = r.samples;
+  const bool waits = r.sampled == SampleKind::kOffCpu;
+  std::string out = counted(s.samples, waits ? "wait" : "sample") + ", " +
+                    (r.trust.lost ? format_count(r.trust.lost) + " LOST" : "none lost");
+  if (s.truncated) out += ", " + format_count(s.truncated) + " with truncated stacks";
+  if (s.unknown_frames) out += ", " + counted(s.unknown_frames, "unknown frame");
+  if (s.filtered) out += ", " + format_count(s.filtered) + " filtered out";
+  if (s.others)
+    out += ", " + counted(s.others, waits ? "sample" : "wait") + " not shown (" +
+           (waits ? "without " : "") + "--off-cpu)";
+  return out;
+}
+
 std::string trust_line(const Report& report) {
   const Trust& t = report.trust;
   std::string out = format_count(t.events) + " events, " +
                     (t.lost ? format_count(t.lost) + " LOST" : std::string("none lost"));
+  if (report.is_sampled()) out = samples_text(report);
   auto add = [&](uint64_t n, const char* what) {
     if (n) out += ", " + format_count(n) + ' ' + what;
   };
@@ -240,7 +295,9 @@ std::string trust_line(const Report& report) {
   add(t.clock_anomalies, "CLOCK ANOMALIES");
   add(t.undescribed, "functions WITHOUT DESCRIPTION");
   add(t.cut, "WITHOUT END (recording interrupted)");
-  if (t.anomalies() == 0) out += ", nothing unbalanced, truncated, inferred or damaged";
+  if (t.anomalies() == 0)
+    out += report.is_sampled() ? ", nothing damaged"
+                               : ", nothing unbalanced, truncated, inferred or damaged";
   add(t.open_start, "calls open at the start");
   add(t.open_end, "calls open at the end");
   add(t.abandoned, "calls abandoned");

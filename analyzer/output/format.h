@@ -31,8 +31,16 @@ std::string counted(uint64_t n, const std::string& one);
 size_t text_width(std::string_view text);
 // Cuts `text` to up to `width` columns: a longer text becomes its beginning, "..." and its end.
 std::string cut_text(const std::string& text, size_t width);
-// The same for "  work  (app/co.lua:3)", of which the name is cut last.
+// The same with part/parts of what is kept from the beginning of `text`, the rest from its end.
+std::string cut_share(const std::string& text, size_t width, int part, int parts);
+// The same with the bytes from `at` on, and a bit of the beginning.
+std::string cut_around(const std::string& text, size_t width, size_t at);
+// cut_text() for "  work  (app/co.lua:3)", of which the name is cut last.
 std::string cut_name(const std::string& text, size_t width);
+// For "name 12.3 ms": cuts the name, never the number and its unit.
+std::string cut_amount(const std::string& text, size_t width);
+// For items that are separated by ", ": leaves out the last ones.
+std::string cut_list(const std::string& text, size_t width);
 
 // Tells names apart that are equal.
 class DistinctNames {

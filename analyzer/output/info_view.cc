@@ -57,9 +57,12 @@ void Info::file(const ReportFile& f) {
     const std::string luajit = s.luajit.empty() && s.flags == 0
                                    ? "settings of LuaJIT not known"
                                    : s.luajit + " (" + flags_text(s.flags) + ")";
-    add("Lua VM " + std::to_string(s.number),
-        "process " + std::to_string(s.process) + ", thread " + std::to_string(s.tid) +
-            ", recording " + std::to_string(s.recording) + ", " + luajit + cost);
+    if (s.flags & LTF_SAMPLED)
+      add("samples " + std::to_string(s.number), "process " + std::to_string(s.process));
+    else
+      add("Lua VM " + std::to_string(s.number),
+          "process " + std::to_string(s.process) + ", thread " + std::to_string(s.tid) +
+              ", recording " + std::to_string(s.recording) + ", " + luajit + cost);
   }
   if (f.signature && !f.signature->filters.empty()) add("filters", f.signature->filters);
   if (f.signature && !f.signature->groups.empty()) add("groups", f.signature->groups);
@@ -80,7 +83,7 @@ Table info_view(const Report& report) {
                          format_time(report.filtered_ns) + ")");
   const bool range = has_range(report);
   const std::string whole = range ? " in the whole trace" : "";
-  info.add("events", format_count(report.trust.events) + whole);
+  info.add(report.is_sampled() ? "samples" : "events", format_count(report.trust.events) + whole);
   info.add("threads", format_count(report.threads) + whole);
   info.add("coroutines", format_count(report.coroutines) + whole);
   info.add("functions", format_count(report.functions.size() - 2));

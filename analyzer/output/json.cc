@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "analyzer/output/format.h"
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/native_times.h"
@@ -89,6 +90,17 @@ void write_file(std::ostream& out, const ReportFile& f) {
   o.end();
 }
 
+// The figures of a function of samples.
+void write_samples(Object& o, const ReportFunction& f) {
+  o.number("samples", f.samples);
+  o.number("self_samples", f.calls);
+  o.number("inclusive_ns", f.inclusive_ns);
+  o.number("self_ns", f.self_ns);
+  o.number("compiled_ns", f.compiled_ns);
+  if (f.error >= 0) o.begin("self_share_error") << decimal(f.error, 6);
+  o.end();
+}
+
 // c_ns: time in C functions that it called. `corrected`: times without the cost of recording, or
 // null.
 void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
@@ -100,6 +112,7 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   o.text("name", f.name);
   o.text("kind", kind_name(f.kind));
   o.boolean("hint", f.hint);
+  if (f.sampled) return write_samples(o, f);
   o.number("calls", f.calls);
   o.number("wall_ns", f.wall_ns);
   o.number("inclusive_ns", f.inclusive_ns);
@@ -144,25 +157,37 @@ uint64_t self_time(const Report& r, bool (*wanted)(const FunctionName&)) {
   return ns;
 }
 
+void write_sample_sums(Object& o, const Report& r) {
+  o.text("sampled", r.sampled == SampleKind::kCpu ? "cpu" : "off_cpu");
+  o.number("samples", r.samples.samples);
+  o.number("filtered_samples", r.samples.filtered);
+  o.number("truncated_stacks", r.samples.truncated);
+  o.number("unknown_frames", r.samples.unknown_frames);
+  o.number("other_samples", r.samples.others);
+  o.number("other_samples_ns", r.samples.others_ns);
+}
+
 void write_trace(std::ostream& out, const Report& r) {
   Object o(out, "\n   ");
+  if (r.is_sampled()) write_sample_sums(o, r);
   o.number("duration_ns", r.duration_ns);
   o.number("traced_ns", r.traced_ns);
   o.number("self_ns", r.self_ns);
-  o.number("idle_ns", r.idle_ns);
+  if (!r.is_sampled()) o.number("idle_ns", r.idle_ns);
   o.number("gap_ns", r.gap_ns);
   o.number("filtered_ns", r.filtered_ns);
-  o.number("events", r.trust.events);
+  if (!r.is_sampled()) o.number("events", r.trust.events);
   o.number("bytes", r.bytes);
   o.number("threads", r.threads);
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
-  o.number("recording_cost_ns", r.cost_ns);
+  if (!r.is_sampled()) o.number("recording_cost_ns", r.cost_ns);
   o.number("collector_ns", self_time(r, is_collector));
   o.number("compiler_ns", self_time(r, is_compiler));
   if (r.cpu.known()) {
     o.number("cpu_unknown_ns", r.cpu.unknown_ns);
     o.number("preempted_ns", r.cpu.preempted_ns);
+    o.number("cpu_cut_ns", r.cpu.cut_ns);
   }
   write_list(o.begin("files"), r.files, write_file, "\n    ");
   o.end();
@@ -177,16 +202,32 @@ void write_trust(std::ostream& out, const Trust& t) {
 
 }  // namespace
 
+namespace {
+
+// Of each view, the number of rows that a limit leaves out, if it is not 0; nothing if all are 0.
+void write_left_out(Object& object, const std::vector<Table>& views) {
+  if (std::none_of(views.begin(), views.end(), [](const Table& t) { return t.left_out > 0; }))
+    return;
+  Object o(object.begin("left_out"), " ");
+  for (const Table& view : views)
+    if (view.left_out) o.number(view.name.c_str(), view.left_out);
+  o.end();
+}
+
+}  // namespace
+
 void write_json(std::ostream& out, const Report& r, const std::vector<Table>& views,
                 bool corrected) {
   Object o(out, "\n ");
   write_trace(o.begin("trace"), r);
   write_functions(o.begin("functions"), r, corrected);
   write_trust(o.begin("trust"), r.trust);
-  for (const Table& view : joined(views)) {
+  const std::vector<Table> all = joined(views);
+  for (const Table& view : all) {
     write_json(o.begin(view.name.c_str()), view, "\n  ");
     if (!view.former.empty()) write_json(o.begin(view.former.c_str()), view, "\n  ");
   }
+  write_left_out(o, all);
   o.end("\n");
   out << '\n';
 }
@@ -194,6 +235,7 @@ void write_json(std::ostream& out, const Report& r, const std::vector<Table>& vi
 void write_json(std::ostream& out, const std::vector<Table>& views) {
   Object o(out, "\n ");
   for (const Table& view : views) write_json(o.begin(view.name.c_str()), view, "\n  ");
+  write_left_out(o, views);
   o.end("\n");
   out << '\n';
 }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analyzer/collect/request_rules.h"
+#include "analyzer/filter/phase.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/views.h"
 #include "analyzer/report/canonical_order.h"
@@ -18,15 +19,51 @@ using Requests = std::vector<const ReportRequest*>;
 struct NamedPart {
   std::string name;
   uint64_t count, ns, more_ns;
+  bool hint;  // The name comes from a call.
 };
 
 constexpr size_t kBarWidth = 32;
 constexpr const char* kOtherParts = "[others]";
+constexpr const char* kNoPhase = "[no phase]";
 
 std::string wait_name(const Report& report, const ReportRequest::Wait& w) {
   if (w.function == kReportRoot) return kOtherParts;
   const std::string name = display_name(report.functions[w.function]);
   return w.inner == kReportRoot ? name : name + " > " + display_name(report.functions[w.inner]);
+}
+
+// The function that gives the name its end.
+bool is_hint(const Report& report, const ReportRequest::Wait& w) {
+  return w.function != kReportRoot &&
+         shows_hint(report.functions[w.inner == kReportRoot ? w.function : w.inner]);
+}
+
+std::string marked(const NamedPart& p) {
+  return p.hint ? p.name + '?' : p.name;
+}
+
+// Adds the meaning of the mark if a part has it.
+void explain_hints(Table& t, const std::vector<NamedPart>& parts) {
+  if (std::any_of(parts.begin(), parts.end(), [](const NamedPart& p) { return p.hint; }))
+    t.notes.push_back(kHintNote);
+}
+
+// What a request is named by: its content block, or where most of its time went.
+std::string entry_name(const Report& report, const ReportRequest& r) {
+  const ReportRequest::Phase* best = nullptr;
+  const auto rank = [&](const ReportRequest::Phase& p) {
+    return std::pair(nginx_phase(report.functions[p.function]) == "content",
+                     p.running_ns + p.wait_ns);
+  };
+  for (const auto& p : r.phases)
+    if (p.function != kReportRoot && (!best || rank(*best) < rank(p))) best = &p;
+  return best ? display_name(report.functions[best->function]) : "-";
+}
+
+std::string labels_text(const ReportRequest& r) {
+  std::string out;
+  for (const auto& [key, value] : r.labels) out += (out.empty() ? "" : ", ") + key + '=' + value;
+  return out;
 }
 
 // Parts of the same name become one, in the place of the first.
@@ -37,13 +74,13 @@ void add_part(std::vector<NamedPart>& parts, std::string name, const Part& more)
       p.count += more.count, p.ns += more.ns, p.more_ns += more.more_ns;
       return;
     }
-  parts.push_back({std::move(name), more.count, more.ns, more.more_ns});
+  parts.push_back({std::move(name), more.count, more.ns, more.more_ns, more.hint});
 }
 
 std::vector<NamedPart> named_waits(const Report& report, const ReportRequest& r) {
   std::vector<NamedPart> parts;
   for (const auto& w : r.waits)
-    add_part(parts, wait_name(report, w), NamedPart{"", w.count, w.ns, 0});
+    add_part(parts, wait_name(report, w), NamedPart{"", w.count, w.ns, 0, is_hint(report, w)});
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& a, const auto& b) { return a.ns > b.ns; });
   return parts;
@@ -51,10 +88,11 @@ std::vector<NamedPart> named_waits(const Report& report, const ReportRequest& r)
 
 std::vector<NamedPart> named_phases(const Report& report, const ReportRequest& r) {
   std::vector<NamedPart> parts;
+  // Beyond the limit, or the VM's own work outside of the blocks.
+  const char* const rest = r.phases.size() > kMaxRequestParts ? kOtherParts : kNoPhase;
   for (const auto& p : r.phases)
-    add_part(parts,
-             p.function == kReportRoot ? kOtherParts : phase_name(report.functions[p.function]),
-             NamedPart{"", 0, p.running_ns, p.wait_ns});
+    add_part(parts, p.function == kReportRoot ? rest : phase_name(report.functions[p.function]),
+             NamedPart{"", 0, p.running_ns, p.wait_ns, false});
   return parts;
 }
 
@@ -88,11 +126,18 @@ std::string phases_text(const std::vector<NamedPart>& phases) {
   return out;
 }
 
-Row request_row(const Report& report, const ReportRequest& r) {
+constexpr int kAfterRunning = 5;  // Where the CPU time is in a row.
+
+// Columns that not every table has.
+struct MoreColumns {
+  bool cpu, labels;
+};
+
+Row request_row(const Report& report, const ReportRequest& r, MoreColumns columns) {
   const std::vector<NamedPart> waits = named_waits(report, r), phases = named_phases(report, r);
   const bool waited = !waits.empty() && waits[0].ns;
-  return {
-      Cell::of_count(r.id),
+  Row row = {
+      Cell::of_id(r.id),
       Cell::of_time(r.start_ns),
       Cell::of_time(r.wall_ns),
       Cell::of_text(std::string(open_ends(r.begun_before, r.unfinished)) + (r.unsure ? "~" : "")),
@@ -109,13 +154,18 @@ Row request_row(const Report& report, const ReportRequest& r) {
       Cell::of_json(r.unfinished ? "true" : "false"),
       Cell::of_json(r.begun_before ? "true" : "false"),
       Cell::of_json(r.unsure ? "true" : "false"),
-      Cell::of_count(r.vm),
+      Cell::of_json(r.timer ? "true" : "false"),
+      Cell::of_id(r.vm),
       Cell::of_text(report.files[r.file].path),
-      Cell::of_text(waited ? waits[0].name + ' ' + format_time(waits[0].ns) : "-"),
+      Cell::of_text(entry_name(report, r)),
+      Cell::of_text(waited ? marked(waits[0]) + ' ' + format_time(waits[0].ns) : "-"),
       Cell::of_text(phases_text(phases))};
+  if (columns.labels) row.insert(row.end() - 2, Cell::of_text(labels_text(r)));
+  if (columns.cpu) row.insert(row.begin() + kAfterRunning, Cell::of_time(r.cpu_ns));
+  return row;
 }
 
-void add_columns(Table& t, const std::string& sort) {
+void add_columns(Table& t, const std::string& sort, MoreColumns more) {
   t.columns = {{"id", "id"},
                {"start_ns", "from"},
                {"wall_ns", "wall"},
@@ -128,32 +178,55 @@ void add_columns(Table& t, const std::string& sort) {
                {"compiler_ns", "compiler"}};
   add_data_columns(t, {"waits", "phases"});
   t.columns.push_back({"coroutines", "coroutines"});
-  add_data_columns(t, {"labels", "unfinished", "begun_before", "unsure", "vm", "file"});
+  add_data_columns(t, {"labels", "unfinished", "begun_before", "unsure", "timer", "vm", "file"});
+  t.columns.push_back({"entry", "entry", true});
+  if (more.labels) t.columns.push_back({"label_text", "labels", true, Column::kTextOnly});
   t.columns.push_back({"longest", "longest wait", true, Column::kTextOnly});
   t.columns.push_back({"parts", "phases (running + waits)", true, Column::kTextOnly});
+  if (more.cpu) t.columns.insert(t.columns.begin() + kAfterRunning, Column{"cpu_ns", "cpu"});
   for (Column& c : t.columns) {
-    if (c.title == sort) c.title += "▼";
+    if (c.title == sort) c.title += sort == "from" ? "▲" : "▼";
     if (c.key == "open") c.min_width = 2;
-    if (c.key == "coroutines" || c.key == "unattributed_ns") c.spare = 3;
+    if (c.key == "longest") c.cut = Column::kAmount;
+    if (c.key == "parts") c.cut = Column::kList;
+    if (c.key == "coroutines") c.spare = 3;
     if (c.key == "collector_ns" || c.key == "compiler_ns") c.spare = 3;
     if (c.key == "start_ns" || c.key == "parts") c.spare = 2;
+    if (c.key == "entry") c.min_width = 16;
+    if (c.key == "unattributed_ns" || c.key == "label_text") c.spare = 1;
   }
 }
 
 // "wall of 1,234 requests: p50 1.2 ms, p90 ..., max ...": of those seen from beginning to end.
 std::string figures(const Requests& requests) {
   std::vector<uint64_t> walls;
+  size_t timers = 0;
   for (const ReportRequest* r : requests)
-    if (!r->unfinished && !r->begun_before) walls.push_back(r->wall_ns);
+    if (r->timer)
+      timers++;
+    else if (!r->unfinished && !r->begun_before)
+      walls.push_back(r->wall_ns);
   std::sort(walls.begin(), walls.end());
-  const size_t rest = requests.size() - walls.size();
+  const size_t rest = requests.size() - walls.size() - timers;
   std::string out;
   const auto wall = [&](size_t percent) { return walls[(walls.size() * percent + 99) / 100 - 1]; };
   if (!walls.empty())
     out = "wall of " + counted(walls.size(), "whole request") + ": " + percentiles_text(wall);
-  if (rest == 0) return out;
-  return out + (out.empty() ? "" : "; the other ") + format_count(rest) +
-         " began before the recording (<) or did not end in it (>)";
+  if (rest > 0)
+    out += (out.empty() ? "" : "; the other ") + format_count(rest) +
+           " began before the recording (<) or did not end in it (>)";
+  if (timers > 0)
+    out += (out.empty() ? "" : "; not in these figures: ") + counted(timers, "timer") +
+           ", listed last";
+  return out;
+}
+
+// Whether the longest wait of a row has the mark. Names are made only where one of them may.
+bool names_a_hint(const Report& report, const ReportRequest& r) {
+  const auto hint = [&](const ReportRequest::Wait& w) { return is_hint(report, w); };
+  if (std::none_of(r.waits.begin(), r.waits.end(), hint)) return false;
+  const std::vector<NamedPart> waits = named_waits(report, r);
+  return waits[0].ns && waits[0].hint;
 }
 
 struct SortKey {
@@ -162,6 +235,7 @@ struct SortKey {
 };
 constexpr SortKey kSortKeys[] = {{"wall", &ReportRequest::wall_ns},
                                  {"running", &ReportRequest::running_ns},
+                                 {"cpu", &ReportRequest::cpu_ns},
                                  {"waits", &ReportRequest::wait_ns},
                                  {"others", &ReportRequest::others_ns},
                                  {"unattributed", &ReportRequest::unattributed_ns},
@@ -179,7 +253,7 @@ Requests sorted(const Report& report, const std::string& sort, Requests list) {
     return r.wall_ns;
   };
   const auto key = [&](const ReportRequest* r) {
-    return std::tuple(r->unfinished, ~rank(*r), file[r->file], r->id);
+    return std::tuple(r->timer && sort != "start", r->unfinished, ~rank(*r), file[r->file], r->id);
   };
   std::sort(list.begin(), list.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
   return list;
@@ -200,10 +274,15 @@ std::string step_bar(const ReportRequestStep& step, uint64_t wall) {
   return out;
 }
 
+ReportRequest::Wait wait_of(const ReportRequestStep& s) {
+  return {s.function, s.inner};
+}
+
 std::string step_name(const Report& report, const ReportRequestStep& s) {
   if (s.runs)
     return s.function == kReportRoot ? kOtherParts : phase_name(report.functions[s.function]);
-  return s.function == kReportRoot ? "-" : wait_name(report, {s.function, s.inner});
+  if (s.function == kReportRoot) return "-";
+  return marked({wait_name(report, wait_of(s)), 0, 0, 0, is_hint(report, wait_of(s))});
 }
 
 const char* step_kind(const ReportRequestStep& s) {
@@ -252,6 +331,7 @@ Table steps_table(const Report& report, const ReportRequestDetail& detail, size_
 std::string request_heading(const Report& report, const ReportRequest& r) {
   return "request " + std::to_string(r.id) + " at " +
          format_moment(r.start_ns, report.files[r.file].start_real_ns) + ": " + ledger_text(r) +
+         (report.cpu.known() ? "; of running, CPU " + format_time(r.cpu_ns) : "") +
          (r.begun_before ? "; it began before" : "") +
          (r.unfinished ? "; its end was not seen" : "");
 }
@@ -274,10 +354,11 @@ Table parts_table(const Report& report, const ReportRequest& r) {
                       Cell::of_time(p.more_ns)});
   for (const NamedPart& w : named_waits(report, r))
     t.rows.push_back({Cell::of_text("wait"),
-                      Cell::of_text(w.name),
+                      Cell::of_text(marked(w)),
                       Cell::of_count(w.count),
                       {},
                       Cell::of_time(w.ns)});
+  explain_hints(t, named_waits(report, r));
   return t;
 }
 
@@ -305,10 +386,16 @@ Table requests_view(const Report& report, const ViewOptions& options) {
   const std::string sort = options.sort_given ? options.sort : "wall";
   Table t;
   t.name = "requests";
-  add_columns(t, sort == "start" ? "from" : sort);
+  const bool labels =
+      std::any_of(list.begin(), list.end(), [](auto* r) { return !r->labels.empty(); });
+  const MoreColumns more{report.cpu.known(), labels};
+  add_columns(t, sort == "start" ? "from" : sort, more);
   list = sorted(report, sort, std::move(list));
+  show_vms(t, list);
+  show_files(t, list);
   const size_t count = list.size();
-  t.rows.add(count, [&report, list](size_t i) { return request_row(report, *list[i]); });
+  t.rows.add(count,
+             [&report, list, more](size_t i) { return request_row(report, *list[i], more); });
   limit_rows(t, options.limit);
   if (all.empty())
     t.notes.push_back(options.request_by.empty() ? "no request is known: see --request-by"
@@ -318,6 +405,10 @@ Table requests_view(const Report& report, const ViewOptions& options) {
   else if (count == 0)
     t.notes.push_back("no request took that long");
   if (!all.empty()) t.notes.push_back(figures(all));
+  const size_t shown = options.limit ? std::min(options.limit, count) : count;
+  if (std::any_of(list.begin(), list.begin() + static_cast<ptrdiff_t>(shown),
+                  [&](const ReportRequest* r) { return names_a_hint(report, *r); }))
+    t.notes.push_back(kHintNote);
   const auto tails = std::count_if(list.begin(), list.end(), [](auto* r) { return r->tail_call; });
   if (tails)
     t.notes.push_back(counted(static_cast<uint64_t>(tails), "request") +

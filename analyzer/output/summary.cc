@@ -8,6 +8,7 @@
 #include "analyzer/output/format.h"
 #include "analyzer/symbols/vm_work.h"
 #include "base/escape.h"
+#include "base/saturate.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -59,21 +60,49 @@ std::string vm_work_text(const Report& r) {
   };
   add("collector", is_collector);
   add("compiler", is_compiler);
+  add("own reports", is_own_report);
   return out;
 }
 
-// "1.20 s of the calls' time; waiting 2.00 s, preempted 3.10 ms; not known for 20 us".
+// "1.20 s of the calls' time; waiting 2.00 s, preempted 3.10 ms; not known for 20 us; ...".
 std::string cpu_text(const Report& r) {
   uint64_t off = 0;
-  for (NodeId i{1}; i < r.tree.size(); ++i) off += r.cpu.off_at(i);
+  for (NodeId i{1}; i < r.tree.size(); ++i) off += r.cpu.off.at(i);
   const uint64_t preempted = std::min(off, r.cpu.preempted_ns);
   return format_time(r.self_ns - std::min(off, r.self_ns)) + " of the calls' time; waiting " +
          format_time(off - preempted) + ", preempted " + format_time(preempted) +
-         (r.cpu.unknown_ns ? "; not known for " + format_time(r.cpu.unknown_ns) : "");
+         (r.cpu.unknown_ns ? "; not known for " + format_time(r.cpu.unknown_ns) : "") +
+         (r.cpu.cut_ns ? "; " + format_time(r.cpu.cut_ns) + " more than passed are cut" : "");
+}
+
+// "1,200 samples of CPU time, 99.0 per second"
+std::string sampling_text(const Report& r) {
+  const double seconds = static_cast<double>(r.duration_ns) / 1e9;
+  const auto samples = static_cast<double>(r.samples.samples);
+  std::string out = format_count(r.samples.samples) +
+                    (r.sampled == SampleKind::kCpu ? " of CPU time" : " of waits");
+  if (seconds > 0 && !has_range(r)) out += ", " + decimal(samples / seconds, 1) + " per second";
+  if (r.samples.samples)
+    out += ", " + format_time(saturate_u64(static_cast<double>(r.traced_ns) / samples)) + " each";
+  return out;
+}
+
+void print_sampled_head(std::ostream& out, const Report& r, size_t width) {
+  row(out, "duration",
+      format_time(r.duration_ns) + "  (" + (r.sampled == SampleKind::kCpu ? "CPU " : "waits ") +
+          format_time(r.self_ns) + (r.gap_ns ? ", unknown " + format_time(r.gap_ns) : "") +
+          (r.filtered_ns ? ", filtered out " + format_time(r.filtered_ns) : "") + ')',
+      width);
+  row(out, "samples", sampling_text(r), width);
+  row(out, "",
+      counted(r.threads, "thread") + ", " + counted(r.functions.size() - 2, "function") + ", " +
+          counted(r.tree.size() - 1, "call-tree node"),
+      width);
 }
 
 void print_head(std::ostream& out, const Report& r, size_t width) {
   for (const auto& file : r.files) print_file(out, file, width);
+  if (r.is_sampled()) return print_sampled_head(out, r, width);
   auto events = static_cast<double>(r.trust.events);
   double seconds = static_cast<double>(r.duration_ns) / 1e9;
   // Events are counted in the whole trace: with -r they have no rate, and no share of the duration.
@@ -115,6 +144,7 @@ bool has_range(const Report& r) {
 }
 
 std::string flags_text(uint32_t flags) {
+  if (flags & LTF_SAMPLED) return "sampled";
   static const char* classes[] = {"none", "user", "default", "all"};
   std::string out = flags & LTF_JIT ? "JIT on" : "JIT off";
   if (flags & LTF_GC64) out += ", GC64";

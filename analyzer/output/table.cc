@@ -29,6 +29,7 @@ std::string data_number(const Cell& cell) {
   switch (cell.kind) {
     case Cell::kTime:
     case Cell::kCount:
+    case Cell::kId:
       return std::to_string(cell.exact);
     case Cell::kDelta:
     case Cell::kDeltaCount:
@@ -74,6 +75,7 @@ std::vector<Table> joined(const std::vector<Table>& tables) {
     }
     if (same->columns.empty()) same->columns = t.columns;
     same->rows.append(t.rows);
+    same->left_out += t.left_out;
   }
   return out;
 }
@@ -87,6 +89,8 @@ std::string cell_text(const Cell& cell) {
       return format_time(cell.exact);
     case Cell::kCount:
       return format_count(cell.exact);
+    case Cell::kId:
+      return std::to_string(cell.exact);
     case Cell::kPercent:
       return decimal(cell.value, 1);
     case Cell::kDelta:

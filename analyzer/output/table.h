@@ -14,16 +14,29 @@ namespace luatrace::analyze {
 
 struct Cell {
   // kJson: `text` is a value in JSON, for data only.
-  enum Kind { kEmpty, kText, kTime, kCount, kPercent, kDelta, kDeltaCount, kDeltaPercent, kJson };
+  enum Kind {
+    kEmpty,
+    kText,
+    kTime,
+    kCount,
+    kId,
+    kPercent,
+    kDelta,
+    kDeltaCount,
+    kDeltaPercent,
+    kJson
+  };
   Kind kind = kEmpty;
   double value = 0;    // ns, count, per cent
-  uint64_t exact = 0;  // kTime, kCount: the value as an integer.
+  uint64_t exact = 0;  // kTime, kCount, kId: the value as an integer.
   std::string text;
 
   static Cell of_text(std::string text) { return {kText, 0, 0, std::move(text)}; }
   static Cell of_json(std::string json) { return {kJson, 0, 0, std::move(json)}; }
   static Cell of_time(uint64_t ns) { return {kTime, static_cast<double>(ns), ns, {}}; }
   static Cell of_count(uint64_t n) { return {kCount, static_cast<double>(n), n, {}}; }
+  // A number that options take, such as that of a request.
+  static Cell of_id(uint64_t n) { return {kId, static_cast<double>(n), n, {}}; }
   static Cell of_percent(double value) { return {kPercent, value, 0, {}}; }
   static Cell of_delta(double ns) { return {kDelta, ns, 0, {}}; }  // A signed time.
   static Cell of_change(double percent) { return {kDeltaPercent, percent, 0, {}}; }
@@ -38,7 +51,10 @@ struct Column {
   bool bar = false;       // A bar of identical characters: scaled down, not cut.
   int spare = 0;          // 0..3; if columns do not fit, those with the greatest go first.
   size_t min_width = 12;  // Of a text column.
-  std::string of{};       // Common heading of adjacent columns, shown before the first title.
+  // How the texts of a left-aligned column are cut: as names, "name 12.3 ms" (the name), or lists
+  // separated by ", " (whole items).
+  enum Cut { kName, kAmount, kList } cut = kName;
+  std::string of{};  // Common heading of adjacent columns, shown before the first title.
   // An earlier key, which CSV and JSON have, too, with the same value; until version 0.3.
   std::string former{};
 };
@@ -53,6 +69,7 @@ struct Table {
   std::vector<int> colors;         // By row: 0: none, else an ANSI colour number. May be short.
   bool drawn = false;              // In text, `drawing` replaces the rows.
   std::string drawing;             // Lines, already escaped.
+  uint64_t left_out = 0;           // Rows, or parts of them, that a limit leaves out.
   bool wraps = false;              // In text, the last column is wrapped rather than cut.
 };
 
@@ -63,6 +80,7 @@ struct TextStyle {
   bool color = false;
   // Columns; 0: any. Text is cut to fit; a column of numbers is shown whole or left out.
   size_t width = 0;
+  bool has_option = true;  // The user may choose the width: --width.
 };
 
 // Joins tables of the same name, for CSV and JSON; the result shares their rows.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A table as text. Columns are as wide as their contents; if that exceeds the terminal, the widest
 // of the left-aligned columns (names, locations) are narrowed, and finally whole columns are left
-// out, which a line below the table says. Without a terminal only the last left-aligned column may
-// have any width: a chunk name can be a whole source text and must not push others out of sight.
+// out, which a line below the table says, but neither the names nor the column of the order.
+// Without a terminal only the last left-aligned column may have any width: a chunk name can be a
+// whole source text and must not push others out of sight.
 #include <algorithm>
 #include <cstddef>
 #include <ostream>
+#include <utility>
 
+#include "analyzer/output/cut_names.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/table.h"
 #include "analyzer/symbols/function_name.h"
@@ -25,12 +28,16 @@ struct Shown {
   size_t width = 0;
   size_t longest = 0, deepest = 0;  // Greatest text width and indentation.
   size_t main = 0;  // Greatest width of a main chunk's name, without folders, which stays whole.
+  size_t first_item = 0;     // Of a list or an amount: greatest width of what cannot be cut.
+  CutNames names{};          // Of a column of names.
   bool indent_less = false;  // Halve the indentation.
 
   bool left() const { return column->left; }
   size_t narrowest() const {
-    return column->bar ? kNarrowestBar : std::max(column->min_width, main);
+    return column->bar ? kNarrowestBar : std::max({column->min_width, main, first_item});
   }
+  bool is_sorted() const { return column->title.ends_with("▼") || column->title.ends_with("▲"); }
+  std::string shown(std::string text) const;
   void measure(const std::string& text);
 };
 
@@ -43,7 +50,23 @@ void Shown::measure(const std::string& text) {
   deepest = std::max(deepest, indent(text));
   static const std::string kMain = std::string("  (") + kMainChunk + ')';
   if (!text.ends_with(kMain)) return;
-  main = std::max(main, text_width(text.substr(text.rfind('/') + 1)) - kMain.size());
+  const size_t folders = text.rfind('/') == text.npos ? indent(text) : text.rfind('/') + 1;
+  main = std::max(main, indent(text) + text_width(text.substr(folders)) - kMain.size());
+}
+
+// A list keeps its first item, an amount its number and some of its name.
+size_t uncut_width(Column::Cut cut, const std::string& text) {
+  constexpr size_t kDots = 5, kNumber = 12, kLongest = 40;
+  const size_t comma = text.find(", ");
+  if (cut == Column::kList)
+    return std::min(kLongest, comma == text.npos ? text_width(text) : comma + kDots);
+  return cut == Column::kAmount ? std::min(text_width(text), kNumber + kDots) : 0;
+}
+
+// A line's text in this column before it is cut.
+std::string Shown::shown(std::string text) const {
+  if (indent_less) text.erase(0, indent(text) / 2);
+  return text;
 }
 
 class TextTable {
@@ -58,6 +81,8 @@ class TextTable {
   bool leave_out_last(int spare);
   void leave_out(size_t column);
   bool is_alone(size_t column) const;
+  void limit_main();
+  void tell_names_apart();
   std::string title(size_t column) const;
   void squeeze(size_t width);
   std::string fitted(std::string text, const Shown& column) const;
@@ -87,20 +112,49 @@ TextTable::TextTable(const Table& table, const TextStyle& style) : table_(table)
   // If a tree is too deep for its column, halve the indentation of all levels.
   constexpr size_t kNameWidth = 10;
   for (Shown& c : columns_) c.indent_less = c.longest > c.width && c.deepest + kNameWidth > c.width;
+  tell_names_apart();
+}
+
+// Reads all rows once more if names are cut.
+void TextTable::tell_names_apart() {
+  std::vector<Shown*> cut;
+  for (Shown& c : columns_)
+    if (c.left() && !c.column->bar && c.column->cut == Column::kName && c.longest > c.width)
+      cut.push_back(&c);
+  if (cut.empty()) return;
+  table_.rows.each([&](const Row& row) {
+    for (Shown* c : cut) c->names.add(c->shown(cell_text(row[c->cell])), c->width);
+  });
+  for (Shown* c : cut) c->names.settle();
+}
+
+// Names of main chunks may take all but the column by which the table is sorted, or else the one of
+// numbers that leave_out_one() leaves.
+void TextTable::limit_main() {
+  const Shown* kept = nullptr;
+  for (const Shown& c : columns_) {
+    if (c.left() || (kept && kept->is_sorted())) continue;
+    if (!kept || c.is_sorted() || c.column->spare < kept->column->spare) kept = &c;
+  }
+  const size_t other = kept ? kept->longest + kBetween : 0;
+  const size_t left = style_.width - std::min(style_.width, other);
+  for (Shown& c : columns_) c.main = std::min({c.main, kLongestMain, left});
 }
 
 // Reads all rows once, without keeping their text.
 void TextTable::measure() {
   for (size_t c = 0; c < columns_.size(); c++) columns_[c].measure(columns_[c].title = title(c));
   table_.rows.each([this](const Row& row) {
-    for (Shown& c : columns_) c.measure(cell_text(row[c.cell]));
+    for (Shown& c : columns_) {
+      const std::string text = cell_text(row[c.cell]);
+      c.measure(text);
+      c.first_item = std::max(c.first_item, uncut_width(c.column->cut, text));
+    }
     for (size_t c = 0; c < row.size(); c++)
       has_hint_ |= table_.columns[c].key == "hint" && row[c].exact;
   });
-  for (Shown& c : columns_) {
-    c.width = c.longest;
-    c.main = std::min({c.main, kLongestMain, style_.width / 2});
-  }
+  for (Shown& c : columns_) c.width = c.longest;
+  limit_main();
 }
 
 // The first of several columns with a common heading has it before its title.
@@ -130,7 +184,8 @@ bool TextTable::fit(size_t width) {
   }
 }
 
-// Leaves out the last column, except the subject and one of numbers; spare ones go first.
+// Leaves out the last column, except the subject, that of the order, and one of numbers; spare ones
+// go first.
 bool TextTable::leave_out_one() {
   for (int spare = 3; spare >= 0; spare--)
     if (leave_out_last(spare)) return true;
@@ -143,7 +198,7 @@ bool TextTable::leave_out_last(int spare) {
   const size_t numbers = columns_.size() - static_cast<size_t>(texts);
   for (size_t c = columns_.size(); c-- > 0;) {
     if (columns_[c].column->spare != spare) continue;
-    if (c == subject_ || (!columns_[c].left() && numbers == 1)) continue;
+    if (c == subject_ || columns_[c].is_sorted() || (!columns_[c].left() && numbers == 1)) continue;
     leave_out(c);
     if (c && numbers > 2 && is_alone(c - 1)) leave_out(c - 1);
     return true;
@@ -195,8 +250,10 @@ std::string shorter(const std::string& text, const Shown& c) {
 
 std::string TextTable::fitted(std::string text, const Shown& c) const {
   if (c.column->bar) return shorter(text, c);
-  if (c.indent_less) text.erase(0, indent(text) / 2);
-  return c.left() ? cut_name(text, c.width) : text;
+  text = c.shown(std::move(text));
+  if (!c.left() || text_width(text) <= c.width) return text;
+  if (c.column->cut == Column::kAmount) return cut_amount(text, c.width);
+  return c.column->cut == Column::kList ? cut_list(text, c.width) : c.names.of(text, c.width);
 }
 
 void TextTable::print(std::ostream& out, const std::vector<std::string>& line, int color) const {
@@ -235,7 +292,9 @@ void TextTable::write(std::ostream& out) const {
   std::string note = "(no space for";
   for (const std::string& title : left_out_)
     note += (&title == &left_out_[0] ? " " : ", ") + printable(title);
-  out << "  " << wrapped(note + "; --width 0 shows all)", style_.width, 2, 3) << '\n';
+  out << "  "
+      << wrapped(note + (style_.has_option ? "; --width 0 shows all)" : ")"), style_.width, 2, 3)
+      << '\n';
 }
 
 }  // namespace

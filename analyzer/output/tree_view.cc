@@ -53,6 +53,8 @@ struct ViewTree {
   // By node, without the processor: of the calls, and of these with their callees. If it is known.
   std::vector<uint64_t> off_cpu{}, off_cpu_inclusive{};
   std::vector<Corrected> corrected{};  // The same.
+  bool sampled = false;                // Then the numbers of samples, by node, with callees.
+  std::vector<uint64_t> samples{};
 };
 
 RowOrder order_rows(const ViewTree& tree, size_t limit) {
@@ -65,6 +67,7 @@ RowOrder order_rows(const ViewTree& tree, size_t limit) {
 void add_tree_columns(Table& t, const ViewTree& tree) {
   add_data_columns(t, {"node", "parent", "depth"});
   t.columns.push_back({"calls", "calls"});
+  if (tree.sampled) t.columns.back() = {"samples", "samples"};
   t.columns.push_back({"inclusive_ns", "inclusive"});
   t.columns.back().former = "total_ns";
   t.columns.push_back({"self_ns", "self"});
@@ -89,8 +92,9 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::En
   const NodeId node = tree.nodes[at.node];
   const CallNode& n = (*tree.tree)[node];
   const uint64_t inclusive = tree.inclusive[node];
+  const uint64_t calls = tree.sampled ? tree.samples[node] : n.calls;
   for (uint64_t number :
-       {uint64_t{at.node}, uint64_t{tree.parents[at.node]}, uint64_t{at.depth}, n.calls})
+       {uint64_t{at.node}, uint64_t{tree.parents[at.node]}, uint64_t{at.depth}, calls})
     row.push_back(Cell::of_count(number));
   row.push_back(Cell::of_time(inclusive));
   row.push_back(Cell::of_time(n.self));
@@ -138,6 +142,11 @@ Table make_table(const Report& report, ViewTree&& tree, const ViewOptions& optio
   return t;
 }
 
+// By node: the samples with it on their stack, in a tree of samples.
+std::vector<uint64_t> inclusive_samples(const CallTree& tree) {
+  return subtree_sums(tree, [&](NodeId node) { return tree[node].calls; });
+}
+
 // By node: whether a call further out is of a chosen function.
 std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& chosen) {
   std::vector<bool> inside(tree.size());
@@ -152,7 +161,9 @@ std::vector<bool> nodes_inside(const CallTree& tree, const std::vector<bool>& ch
 ViewTree in_canonical_order(const Report& report, std::shared_ptr<const CallTree> tree,
                             std::vector<uint64_t> inclusive) {
   std::vector<NodeId> order = canonical_order(*tree, name_ranks(report.functions));
-  return {std::move(tree), std::move(order), std::move(inclusive), report.self_ns};
+  ViewTree out{std::move(tree), std::move(order), std::move(inclusive), report.self_ns};
+  out.sampled = report.is_sampled();
+  return out;
 }
 
 // The same of a tree that is complete.
@@ -167,11 +178,12 @@ ViewTree in_canonical_order(const Report& report, CallTree&& tree,
 
 Table tree_view(const Report& report, const ViewOptions& options) {
   ViewTree tree = in_canonical_order(report, borrowed(report.tree), inclusive_ns(report.tree));
+  if (tree.sampled) tree.samples = inclusive_samples(report.tree);
   if (options.suspended) tree.suspended = borrowed(report.node_suspended_ns);
   if (report.cpu.known()) {
-    for (NodeId i{0}; i < report.tree.size(); ++i) tree.off_cpu.push_back(report.cpu.off_at(i));
+    for (NodeId i{0}; i < report.tree.size(); ++i) tree.off_cpu.push_back(report.cpu.off.at(i));
     tree.off_cpu_inclusive =
-        subtree_sums(report.tree, [&](NodeId i) { return report.cpu.off_at(i); });
+        subtree_sums(report.tree, [&](NodeId i) { return report.cpu.off.at(i); });
   }
   if (options.compensate) tree.corrected = compensate(report).nodes;
   return make_table(report, std::move(tree), options, "tree", "");
@@ -202,6 +214,8 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
   CallTree turned;
   std::vector<uint64_t> totals(1);
   bool cut = false;
+  std::vector<uint64_t> samples(1);
+  const std::vector<uint64_t> inclusive_calls = inclusive_samples(tree);
   const uint32_t limit = callers_followed(tree, chosen);
   for (NodeId i{1}; i < tree.size(); ++i) {
     if (!chosen[tree[i].function]) continue;
@@ -214,13 +228,17 @@ Table callers_view(const Report& report, const ViewOptions& options, const std::
       }
       at = turned.enter(at, tree[up].function);
       totals.resize(turned.size());
+      samples.resize(turned.size());
       turned[at].calls += tree[i].calls;
       turned[at].self += tree[i].self;
-      if (!inside[i]) totals[at] += inclusive[i];  // Otherwise the outer call has it.
+      if (inside[i]) continue;  // The outer call has it.
+      totals[at] += inclusive[i];
+      samples[at] += inclusive_calls[i];
     }
   }
-  Table t = make_table(report, in_canonical_order(report, std::move(turned), std::move(totals)),
-                       options, "callers", fn);
+  ViewTree rows = in_canonical_order(report, std::move(turned), std::move(totals));
+  rows.samples = std::move(samples);
+  Table t = make_table(report, std::move(rows), options, "callers", fn);
   if (cut)
     t.notes.push_back("callers more than " + std::to_string(limit) +
                       " calls further out are left out");
@@ -239,9 +257,10 @@ Table callees_view(const Report& report, const ViewOptions& options, const std::
     merged[place[i]].calls += tree[i].calls;
     merged[place[i]].self += tree[i].self;
   }
-  std::vector<uint64_t> inclusive = inclusive_ns(merged);
-  return make_table(report, in_canonical_order(report, std::move(merged), std::move(inclusive)),
-                    options, "callees", fn);
+  std::vector<uint64_t> inclusive = inclusive_ns(merged), samples = inclusive_samples(merged);
+  ViewTree rows = in_canonical_order(report, std::move(merged), std::move(inclusive));
+  rows.samples = std::move(samples);
+  return make_table(report, std::move(rows), options, "callees", fn);
 }
 
 namespace {
@@ -341,6 +360,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
   last.notes.push_back(counted(report.slow_found, "such call") + ", " + format_count(out.size()) +
                        " shown" + (out.size() < report.slow_found ? ": --limit N shows more" : ""));
   last.drawn = true;
+  last.left_out = report.slow_found - std::min<uint64_t>(report.slow_found, out.size());
   out.push_back(std::move(last));
   return out;
 }

@@ -29,14 +29,15 @@ std::string json_ids(const std::vector<uint32_t>& ids) {
 }
 
 std::string phase_of(const Report& report, const ReportTurn& t) {
-  return phase_name(report.functions[t.request ? t.phase : t.entry]);
+  const ReportFunctionId phase = t.request ? t.phase : t.entry;
+  return phase == kReportRoot ? "[no phase]" : phase_name(report.functions[phase]);
 }
 
 Row turn_row(const Report& report, const ReportTurn& t) {
   Row row{Cell::of_time(t.start_ns),
           Cell::of_time(t.ns),
           Cell::of_text(open_ends(t.begun_before, t.unfinished)),
-          t.request ? Cell::of_count(t.request) : Cell{},
+          t.request ? Cell::of_id(t.request) : Cell{},
           Cell::of_text(phase_of(report, t)),
           Cell::of_time(t.delayed_ns),
           Cell::of_count(t.delayed),
@@ -44,15 +45,15 @@ Row turn_row(const Report& report, const ReportTurn& t) {
           Cell::of_text(delayed_text(t)),
           Cell::of_json(t.unfinished ? "true" : "false"),
           Cell::of_json(t.begun_before ? "true" : "false"),
-          Cell::of_count(t.vm),
+          Cell::of_id(t.vm),
           Cell::of_text(report.files[t.file].path)};
   add_function_cells(row, report.functions[t.entry]);
   return row;
 }
 
-void mark_sorted(Table& t, const std::string& title) {
+void mark_column(Table& t, const std::string& title) {
   for (Column& c : t.columns)
-    if (c.title == title) c.title += "▼";
+    if (c.title == title) c.title += title == "from" ? "▲" : "▼";
 }
 
 std::vector<const ReportTurn*> sorted(const Report& report, TurnLog::By by) {
@@ -101,12 +102,15 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
   t.columns[2].min_width = 2;
   t.columns[4].spare = 2;
   t.columns[8].spare = 3;
+  t.columns[8].cut = Column::kList;
   add_function_columns(t, "began with");
-  mark_sorted(t, by == TurnLog::By::kStart     ? "from"
+  mark_column(t, by == TurnLog::By::kStart     ? "from"
                  : by == TurnLog::By::kDelayed ? "delayed"
                                                : "wall");
   const ReportWait all = all_turns(report);
   std::vector<const ReportTurn*> list = sorted(report, by);
+  show_vms(t, list);
+  show_files(t, list);
   if (options.limit && list.size() > options.limit) list.resize(options.limit);
   t.rows.add(list.size(), [&report, list](size_t i) { return turn_row(report, *list[i]); });
   note_left_out(t, all.count - t.rows.size());
@@ -130,7 +134,7 @@ Table sums_by_entry(const Report& report, const ViewOptions& options) {
                {"p99_ns", "p99"},  {"max_ns", "max"},   {"delayed_ns", "delayed"}};
   t.columns[2].spare = 1;
   add_function_columns(t, "began with");
-  mark_sorted(t, "delayed");
+  mark_column(t, "delayed");
   for (const auto& [entry, sums] : rows) {
     const ReportWait& s = sums->turns;
     const auto percentile = [&](double percent) {

@@ -14,13 +14,17 @@
 namespace luatrace::analyze {
 namespace {
 
-std::vector<Field> fields_of(const ViewOptions& options) {
+std::vector<Field> fields_of(const Report& report, const ViewOptions& options) {
   if (!options.fields.empty()) return options.fields;
+  if (report.sampled == SampleKind::kOffCpu) return parse_fields("samples,inclusive,self,share");
+  if (report.is_sampled()) return parse_fields("samples,inclusive,self,share,error,compiled");
   return parse_fields("calls,inclusive,self,share,avg,p50,p99,max");
 }
 
 Column column_of(const Field& field) {
   if (field.kind == Field::kShare) return {"self_share", "self %"};
+  if (field.kind == Field::kError) return {"self_share_error", "±"};
+  if (field.kind == Field::kCompiled) return {"compiled_share", "compiled %"};
   const std::string unit = field.is_time() ? "_ns" : "";
   Column column{field.name + unit, field.name};
   if (!field.former.empty()) column.former = field.former + unit;
@@ -45,7 +49,7 @@ bool ViewOptions::needs_histogram() const {
 }
 
 std::string full_name(const FunctionName& f) {
-  std::string name = display_name(f), place = is_main_chunk(f) ? kMainChunk : display_place(f);
+  std::string name = display_name(f), place = shown_place(f);
   return place.empty() || place == name ? name : name + "  (" + place + ')';
 }
 
@@ -57,7 +61,7 @@ std::string marked_name(const ReportFunction& f) {
 
 Cell field_cell(const Field& field, std::optional<double> value) {
   if (!value) return {};
-  if (field.kind == Field::kShare) return Cell::of_percent(*value);
+  if (field.is_share()) return Cell::of_percent(*value);
   const uint64_t n = saturate_u64(*value);
   return field.is_time() ? Cell::of_time(n) : Cell::of_count(n);
 }
@@ -125,6 +129,7 @@ void limit_rows(Table& table, size_t limit) {
 
 void note_left_out(Table& table, uint64_t count, const char* what) {
   if (count) table.notes.push_back(format_count(count) + what + ": --limit 0 shows all");
+  table.left_out += count;
 }
 
 std::string no_function(const Report& report, const std::string& pattern) {
@@ -153,7 +158,7 @@ std::vector<bool> chosen_functions(const Report& report, const std::string& patt
 Table report_view(const Report& report, const ViewOptions& options) {
   Table t;
   t.name = "report";
-  auto fields = fields_of(options);
+  auto fields = fields_of(report, options);
   for (const Field& field : fields) t.columns.push_back(column_of(field));
   if (options.compensate) add_corrected_columns(t);
   add_function_columns(t, report.grouped ? "group" : "function");
@@ -175,6 +180,8 @@ Table report_view(const Report& report, const ViewOptions& options) {
   });
   limit_rows(t, options.limit);
   if (options.compensate) explain_corrected(t);
+  if (report.sampled == SampleKind::kCpu)
+    t.notes.push_back("±: 95 % confidence interval of self %, in percentage points");
   return t;
 }
 

@@ -2,6 +2,7 @@
 // The views convert the report to tables. ViewOptions selects and limits them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -80,6 +81,23 @@ Cell field_cell(const Field& field, std::optional<double> value);
 const char* open_ends(bool begun_before, bool unfinished);
 // Adds columns of numbers for data only.
 void add_data_columns(Table& table, std::initializer_list<const char*> keys);
+// Shows the Lua VMs of the rows, which are otherwise only data, if they are of several; that column
+// is left out first. list: pointers to what has a member `vm`.
+template <class T>
+void show_vms(Table& table, const std::vector<const T*>& list) {
+  if (std::all_of(list.begin(), list.end(), [&](auto* row) { return row->vm == list[0]->vm; }))
+    return;
+  for (Column& c : table.columns)
+    if (c.key == "vm") c.use = Column::kBoth, c.title = "VM", c.spare = 3;
+}
+// The same for their files; list: pointers to what has a member `file`.
+template <class T>
+void show_files(Table& table, const std::vector<const T*>& list) {
+  if (std::all_of(list.begin(), list.end(), [&](auto* row) { return row->file == list[0]->file; }))
+    return;
+  for (Column& c : table.columns)
+    if (c.key == "file") c.use = Column::kBoth, c.title = "file", c.left = true, c.spare = 2;
+}
 // Adds the columns that identify the function of a row, and their cells. A name that is only known
 // from a call has a '?' after it in text, and 1 in the column `hint` in data.
 void add_function_columns(Table& table, const char* title);

@@ -89,7 +89,7 @@ Table waits_view(const Report& report, const ViewOptions& options) {
   for (const char* key : {"node", "parent", "depth"})
     t.columns.push_back({key, key, false, Column::kDataOnly});
   t.columns.insert(t.columns.end(), {{"waits", "waits"},
-                                     {"waited_ns", "waited"},
+                                     {"waited_ns", "waited▼"},
                                      {"p50_ns", "p50"},
                                      {"p99_ns", "p99"},
                                      {"max_ns", "max"},

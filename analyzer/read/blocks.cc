@@ -235,7 +235,7 @@ bool parse_function(const Block& block, std::span<const uint8_t> record, const l
                     FunctionInfo& out) {
   size_t strings = size_t{raw.chunk_len} + 1 + raw.name_len + 1;
   if (record.size() - sizeof raw < strings || raw.id == 0) return false;
-  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_FF) return false;
+  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_KERNEL) return false;
   auto tail = record.subspan(sizeof raw);
   out.stream = StreamId(block.header.stream);
   out.id = VmFunctionId(raw.id);
@@ -258,6 +258,18 @@ bool parse_map(const Block& block, std::span<const uint8_t> record, const lt_map
   out = {ProcessId(block.header.stream), raw.start, raw.end, raw.offset, {}, {}, false};
   out.build_id = text({raw.build_id, raw.build_id_len});
   out.path = text(record.subspan(sizeof raw, raw.path_len));
+  return true;
+}
+
+// Copies one sample from the front of `words`; `left` counts the bytes there.
+bool parse_sample(const uint64_t* words, size_t left, Sample& out) {
+  lt_sample& s = out.head;
+  if (left < sizeof s) return false;
+  memcpy(&s, words, sizeof s);
+  if (s.size < sizeof s || s.size % 8 || s.size > left) return false;
+  if (s.nframes > LT_SAMPLE_FRAMES_MAX || s.nframes > (s.size - sizeof s) / 8 || s.tid < 0)
+    return false;
+  out.frames = {words + sizeof s / 8, s.nframes};
   return true;
 }
 
@@ -341,6 +353,8 @@ bool BlockDecoder::contents(const Block& block) {
   switch (block.header.type) {
     case LT_BLOCK_EVENTS:
       return events(block);
+    case LT_BLOCK_SAMPLES:
+      return samples(block);
     case LT_BLOCK_FUNCS:
       return each(block, parse_function, &TraceSink::on_function);
     case LT_BLOCK_STREAM:
@@ -380,6 +394,26 @@ bool BlockDecoder::events(const Block& block) {
   }
   sink_.on_events(out);
   return block.payload.size() % 8 == 0;
+}
+
+// Copied, as records after damage may be at any address.
+bool BlockDecoder::samples(const Block& block) {
+  const size_t size = block.payload.size();
+  SampleBlock out{StreamId(block.header.stream), block.header.seq, block.offset, {}};
+  if (out.stream == kNoStream) return false;
+  std::vector<uint64_t> words((size + 7) / 8);
+  if (size) memcpy(words.data(), block.payload.data(), size);
+  std::vector<Sample> samples;
+  bool good = true;
+  for (size_t at = 0; at < size && good;) {
+    Sample& s = samples.emplace_back();
+    good = parse_sample(&words[at / 8], size - at, s);
+    at += s.head.size;
+    if (!good) samples.pop_back();
+  }
+  out.samples = samples;
+  sink_.on_samples(out);
+  return good && samples.size() == block.header.count;
 }
 
 }  // namespace luatrace::analyze

@@ -85,6 +85,7 @@ class BlockDecoder {
             bool (*parser)(const Block&, std::span<const uint8_t>, const Raw&, T&),
             void (TraceSink::*give)(const T&));
   bool events(const Block& block);
+  bool samples(const Block& block);
 
   Diagnostics& diag_;
   TraceSink& sink_;

@@ -75,6 +75,7 @@ class Diagnostics {
 
   const std::string& file() const { return file_; }
   Trust trust;
+  bool growing = false;  // The trace is still being written: it has no end yet.
 
  private:
   struct Message {

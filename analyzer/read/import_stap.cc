@@ -19,7 +19,7 @@ constexpr uint32_t kMagic = 0x50545354;            // "TSTP"
 constexpr std::string_view kHits = "ERtUcryeSOX";  // In the order of HitKind.
 constexpr std::string_view kOthers = "HPFTNZQB.";
 constexpr size_t kTextBytes = 28;
-constexpr uint32_t kMaxParts = 64;
+constexpr uint32_t kMaxTextParts = 64;
 
 template <class T>
 T get(const uint8_t* record, size_t at) {
@@ -134,7 +134,7 @@ void StapReader::function(const uint8_t* p) {
 void StapReader::text(const uint8_t* p) {
   const uint8_t which = p[2], length = p[3];
   const auto number = get<uint32_t>(p, 4), part = get<uint32_t>(p, 8);
-  if (which > 1 || length > kTextBytes || part >= kMaxParts)
+  if (which > 1 || length > kTextBytes || part >= kMaxTextParts)
     return out_.bad(input_.offset(), "an invalid text record");
   Function& f = functions_[number];
   if (f.described) return;

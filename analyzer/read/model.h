@@ -43,6 +43,17 @@ struct Clock {
     unsigned __int128 value = (static_cast<unsigned __int128>(ticks) * mult) >> shift;
     return value > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(value);
   }
+  // The tick at which this Unix time begins; 0 and 2^64-1 if it is out of range.
+  uint64_t tick_at(uint64_t real_ns) const {
+    const bool before = real_ns < start_real_ns;
+    if (mult == 0) return before ? 0 : UINT64_MAX;
+    const uint64_t ns = before ? start_real_ns - real_ns : real_ns - start_real_ns;
+    const auto scaled = static_cast<unsigned __int128>(ns) << std::min(shift, 63u);
+    const unsigned __int128 ticks = (scaled + mult - 1) / mult;
+    if (before) return ticks < start_tick ? start_tick - static_cast<uint64_t>(ticks) : 0;
+    const unsigned __int128 tick = start_tick + ticks;
+    return tick > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(tick);
+  }
 };
 
 struct ProcessInfo {
@@ -117,6 +128,20 @@ struct EventBlock {
   std::shared_ptr<const void> hold;
 };
 
+// A sample of a thread. `frames` is valid until on_samples() returns.
+struct Sample {
+  lt_sample head{};
+  std::span<const uint64_t> frames;  // As in the file: the innermost first.
+};
+
+// The well-formed samples of one SAMPLES block.
+struct SampleBlock {
+  StreamId stream;
+  uint32_t seq = 0;
+  uint64_t offset = 0;  // Of the block, in the file.
+  std::span<const Sample> samples;
+};
+
 struct Block;  // read/blocks.h
 
 // Receives a trace in file order: one call per block or description, never per event.
@@ -135,6 +160,7 @@ class TraceSink {
   // another thread (read/blocks.h).
   virtual bool takes_packed() const { return false; }
   virtual void on_packed(const Block&) {}
+  virtual void on_samples(const SampleBlock&) {}
   virtual void on_end(const EndInfo&) {}
 };
 

@@ -36,6 +36,8 @@ class TextReader {
   void clock(const TextLine& line);
   void end(const TextLine& line);
   void block(const TextLine& line);
+  void sample(const TextLine& line);
+  uint64_t frame(const TextLine& line, const std::string& word) const;
   void event(const TextLine& line);
   void ext_event(const TextLine& line, const std::string& what);
   void gc_event(const TextLine& line);
@@ -115,6 +117,7 @@ void TextReader::line(std::string_view text, size_t number) {
   if (what == "map") return map(line);
   if (what == "sync") return clock(line);
   if (what == "block") return block(line);
+  if (what == "sample") return sample(line);
   if (what == "end") return end(line);
   line.fail("unknown line: " + quote(what));
 }
@@ -243,6 +246,46 @@ void TextReader::block(const TextLine& line) {
   block_.depth = unknown ? LT_DEPTH_UNKNOWN : static_cast<uint32_t>(line.number("depth"));
   block_.flags = static_cast<uint16_t>(line.number("flags"));
   next_seq_[block_.stream] = block_.seq + 1;
+}
+
+// FUNCTION[:LINE], n0xADDRESS, r0xADDRESS (after a call), coN or ?
+uint64_t TextReader::frame(const TextLine& line, const std::string& word) const {
+  if (word == "?") return sample_frame(LT_FRAME_UNKNOWN, 0);
+  if (word.starts_with("co"))
+    return sample_frame(LT_FRAME_COROUTINE, line.to_number(word.substr(2)));
+  if (word[0] == 'n') return sample_frame(LT_FRAME_NATIVE, line.to_number(word.substr(1)));
+  if (word[0] == 'r') return sample_frame(LT_FRAME_RETURN, line.to_number(word.substr(1)));
+  const size_t colon = std::min(word.find(':'), word.size());
+  const uint64_t running =
+      colon < word.size() ? line.to_number(word.substr(colon + 1)) : uint64_t{0};
+  return function_frame(static_cast<uint32_t>(line.to_number(word.substr(0, colon))),
+                        static_cast<uint32_t>(running));
+}
+
+// sample STREAM TICK ns=N tid=N state=STATE co=N vm=N request=N off=1 cut=1 FRAME... (the innermost
+// first)
+void TextReader::sample(const TextLine& line) {
+  const auto stream = static_cast<uint32_t>(line.word_number(1));
+  if (payload_.size() > LT_PAYLOAD_MAX / 2) flush();
+  const bool first = block_.type != LT_BLOCK_SAMPLES || block_.stream != stream || payload_.empty();
+  gather(LT_BLOCK_SAMPLES, stream);
+  if (first) block_.seq = next_seq_[stream]++;
+  lt_sample s{};
+  s.tick = line.word_number(2);
+  s.weight_ns = line.number("ns");
+  s.tid = static_cast<int32_t>(line.number("tid"));
+  s.state = static_cast<uint8_t>(line.choice(kSampleNames, line.text("state", "native")));
+  s.coroutine = static_cast<uint32_t>(line.number("co"));
+  s.state_addr = line.number("vm");
+  s.request = line.number("request");
+  s.flags = static_cast<uint8_t>((line.number("off") ? LTS_OFF_CPU : 0) |
+                                 (line.number("cut") ? LTS_TRUNCATED : 0));
+  std::vector<uint64_t> frames;
+  for (size_t i = 3; i < line.words(); i++) frames.push_back(frame(line, line.word(i)));
+  append_sample(payload_, s, frames);
+  block_.base_tick = first ? s.tick : std::min(block_.base_tick, s.tick);
+  block_.end_tick = std::max(block_.end_tick, s.tick);
+  block_.count++;
 }
 
 void TextReader::plain(uint64_t value, uint32_t kind) {

@@ -47,7 +47,7 @@ bool TraceReader::pass_packed() {
 
 void TraceReader::finish() {
   queue_.finish();
-  if (!decoder_.ended()) {
+  if (!decoder_.ended() && !diag_.growing) {
     diag_.trust.cut++;
     diag_.log(input_.offset(),
               "the trace has no end block: recording was interrupted, or the file is cut");

@@ -17,10 +17,12 @@ struct ReadOptions {
   std::vector<std::string> debug_dirs;  // Additional places of separate debug information.
   size_t jobs = 0;                      // Threads; 0: one per processor.
   uint64_t max_nodes = 5000000;         // Limit of a file's call tree; 0: none.
+  uint64_t bucket_ns = 0;               // Length of time buckets; 0: those of the profiles.
 };
 
 // What the pipeline collects besides functions and the call tree, and what the views show of it.
 struct CollectOptions {
+  bool off_cpu = false;  // Of samples: what threads waited for, instead of CPU time.
   bool coroutines = false;
   bool waits = false;
   bool requests = false;

@@ -64,7 +64,7 @@ constexpr ConditionNode::Figure kFigures[] = {
 // What a comparison is of without a percentage; it decides which units are allowed.
 Kind kind_of(const ConditionNode& n) {
   if (!n.field) return n.figure->kind;
-  if (n.field->kind == Field::kShare) return Kind::kPercent;
+  if (n.field->is_share()) return Kind::kPercent;
   return n.field->is_time() ? Kind::kTime : Kind::kCount;
 }
 
@@ -77,7 +77,7 @@ bool has_whole(const ConditionNode& n) {
   if (!n.field) return n.figure->name != "events";
   const auto kind = n.field->kind;
   return kind == Field::kInclusive || kind == Field::kSelf || kind == Field::kWall ||
-         kind == Field::kShare;
+         n.field->is_share();
 }
 
 class Parser {
@@ -327,7 +327,7 @@ bool Evaluator::functions(const ConditionNode& n) {
   if (of_cpu && !(report_.cpu.known() && (!before_ || before_->cpu.known())))
     throw UsageError("--fail-if: '" + n.field->name +
                      "' is not known: this needs traces that were recorded with --cpu");
-  const double whole = n.field->kind == Field::kShare ? 100 : static_cast<double>(report_.self_ns);
+  const double whole = n.field->is_share() ? 100 : static_cast<double>(report_.self_ns);
   bool any = false, result = false;
   auto look = [&](const ReportFunction* now, const ReportFunction* was) {
     any = true;
@@ -409,6 +409,11 @@ std::vector<std::string> Condition::missing(const Report& report, const Report* 
 bool Condition::needs_histogram() const {
   return any_comparison(
       *root_, [](const ConditionNode& n) { return n.field && n.field->needs_histogram(); });
+}
+
+bool Condition::is_of_samples() const {
+  return !any_comparison(*root_,
+                         [](const ConditionNode& n) { return n.field && !n.field->of_samples(); });
 }
 
 bool Condition::has_times() const {

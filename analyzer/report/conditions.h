@@ -44,6 +44,8 @@ class Condition {
   // The patterns of the condition, as written, that match no function in either report.
   std::vector<std::string> missing(const Report& report, const Report* before) const;
   bool needs_histogram() const;
+  // Whether reports of samples have all its figures.
+  bool is_of_samples() const;
   // Whether any comparison is of a time or a share of time, not of counts only.
   bool has_times() const;
 

@@ -100,6 +100,7 @@ Diff make_diff(const Report& before, const Report& after, bool normalize) {
   diff.before_self_ns = scaled(before.self_ns, diff.scale);
   diff.after_self_ns = after.self_ns;
   diff.grouped = after.grouped;
+  diff.sampled = after.is_sampled();
   Differ differ(diff);
   differ.add(before, false, diff.scale);
   differ.add(after, true, 1);

@@ -30,6 +30,7 @@ struct Diff {
   std::vector<NodeFigures> before_nodes;
   uint64_t before_self_ns = 0, after_self_ns = 0;  // Of all functions.
   bool grouped = false;                            // As in the report `after`.
+  bool sampled = false;                            // Both reports are of samples.
   double scale = 1;                                // The factor applied to times of `before`.
 
   const ReportFunction& any(uint32_t i) const {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "analyzer/filter/phase.h"
 #include "analyzer/report/canonical_order.h"
 #include "cli/usage_error.h"
 
@@ -15,10 +14,11 @@ std::optional<Field> find_field(const std::string& name) {
     const char* name;
     Field::Kind kind;
   } kinds[] = {
-      {"calls", Field::kCalls}, {"self", Field::kSelf},       {"share", Field::kShare},
-      {"avg", Field::kAvg},     {"min", Field::kMin},         {"max", Field::kMax},
-      {"wall", Field::kWall},   {"stddev", Field::kStddev},   {"complete", Field::kComplete},
-      {"cpu", Field::kCpu},     {"self_cpu", Field::kSelfCpu}};
+      {"calls", Field::kCalls}, {"self", Field::kSelf},        {"share", Field::kShare},
+      {"avg", Field::kAvg},     {"min", Field::kMin},          {"max", Field::kMax},
+      {"wall", Field::kWall},   {"stddev", Field::kStddev},    {"complete", Field::kComplete},
+      {"cpu", Field::kCpu},     {"self_cpu", Field::kSelfCpu}, {"samples", Field::kSamples},
+      {"error", Field::kError}, {"compiled", Field::kCompiled}};
   if (name == "inclusive" || name == "total")
     return Field{Field::kInclusive, "inclusive", 0, "total"};
   if (name == "running") return Field{Field::kInclusive, "inclusive", 0, "running"};
@@ -39,9 +39,10 @@ std::vector<Field> parse_fields(const std::string& list) {
     std::string name = list.substr(at, end - at);
     auto field = find_field(name);
     if (!field)
-      throw UsageError("--fields: invalid value '" + name +
-                       "'; choose calls, inclusive, self, share, avg, min, max, stddev, wall, "
-                       "complete, cpu, self_cpu or a percentile such as p99.9");
+      throw UsageError(
+          "--fields: invalid value '" + name +
+          "'; choose calls, inclusive, self, share, avg, min, max, stddev, wall, "
+          "complete, cpu, self_cpu, samples, error, compiled or a percentile such as p99.9");
     out.push_back(*field);
     at = end + 1;
   }
@@ -75,6 +76,16 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, uint
     case Field::kSelfCpu:
       if (!f.has_cpu_times()) return std::nullopt;
       return field.kind == Field::kCpu ? f.cpu_ns : f.self_cpu_ns;
+    case Field::kSamples:
+      if (!f.sampled) return std::nullopt;
+      return f.samples;
+    case Field::kError:
+      if (f.error < 0) return std::nullopt;
+      return f.error;
+    case Field::kCompiled:
+      if (!f.has_compiled_share()) return std::nullopt;
+      return 100.0 * static_cast<double>(f.compiled_ns) /
+             static_cast<double>(f.self_ns + f.inner_self_ns);
     case Field::kStddev:
       return deviation(f.complete, f.sum_ns, f.times.squares);
     case Field::kPercentile:
@@ -90,9 +101,7 @@ std::vector<uint32_t> sorted_functions(const Report& r, const std::string& sort)
     if (i == kReportUnknown ? f.self_ns == 0
                             : r.grouped && (f.kind != FunctionKind::kGroup || f.in_group))
       continue;
-    // The phase of timers, which requests name, where nothing is grouped by phase.
-    if (f.kind == FunctionKind::kGroup && f.name == kTimerPhase && !f.calls && !f.wall_ns) continue;
-    list.push_back(i);
+    if (f.kind != FunctionKind::kPhase) list.push_back(i);  // It has no calls: requests name it.
   }
   if (sort == "name") return list;
   const Field field = find_field(sort).value_or(Field{});

@@ -26,6 +26,9 @@ struct Field {
     kComplete,
     kCpu,
     kSelfCpu,
+    kSamples,
+    kError,
+    kCompiled,
     kPercentile
   };
   Kind kind = kSelf;
@@ -34,7 +37,14 @@ struct Field {
   // kInclusive: an earlier name, which data has, too (Column::former).
   std::string former{};
 
-  bool is_time() const { return kind != kCalls && kind != kShare && kind != kComplete; }
+  bool is_time() const {
+    return kind != kCalls && kind != kComplete && kind != kSamples && !is_share();
+  }
+  bool is_share() const { return kind == kShare || kind == kError || kind == kCompiled; }
+  // Whether samples have it.
+  bool of_samples() const {
+    return kind == kSamples || kind == kInclusive || kind == kSelf || is_share();
+  }
   bool needs_histogram() const { return kind == kStddev || kind == kPercentile; }
   // Whether the figure covers only calls that were seen from beginning to end.
   bool of_complete() const {

@@ -8,9 +8,9 @@
 namespace luatrace::analyze {
 namespace {
 
-// The collector and the compiler are no functions that the program calls.
+// The collector, the compiler and reports are no functions that the program calls.
 bool is_native(const ReportFunction& f) {
-  const bool of_vm = is_collector(f) || is_compiler(f);
+  const bool of_vm = is_collector(f) || is_compiler(f) || is_own_report(f);
   return !of_vm && (f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin);
 }
 

@@ -10,11 +10,18 @@
 #include "analyzer/collect/tree_links.h"
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/report_views.h"
+#include "analyzer/report/split_report.h"
 #include "analyzer/report/tree_times.h"
 #include "base/saturate.h"
 
 namespace luatrace::analyze {
 namespace {
+
+// What the times of the profile are in: ticks, or ns.
+const Clock& clock_of(const FileResult& file) {
+  static const Clock ns;
+  return file.sampled ? ns : file.facts.clock;
+}
 
 // Time in gaps, in ticks.
 uint64_t gap_ticks(const FileResult& file) {
@@ -33,13 +40,14 @@ class Merger {
   Merger(Report& report, const FileResult& file, const SymbolFinder& symbols)
       : report_(report),
         file_(file),
-        clock_(file.facts.clock),
+        clock_(clock_of(file)),
         profile_(file.profile),
         tree_of_(&profile_),
         symbols_(symbols) {}
 
   void functions();
   void tree();
+  void time_buckets();
   const std::vector<ReportFunctionId>& map() const { return map_; }
 
  private:
@@ -47,6 +55,8 @@ class Merger {
     FunctionId index;
     std::string key;  // identity(): equal for entries that are one function in the report.
   };
+  // Whether filters may have left out functions.
+  bool hides() const { return file_.filtered || file_.sampled; }
   bool has_order() const { return file_.facts.sums.size() > 1; }
   void mark_shown();
   bool is_empty(FunctionId function, const FunctionTicks& ticks) const;
@@ -73,13 +83,16 @@ class Merger {
   std::vector<FunctionId> list_;       // Functions in the report, entries of one function adjacent.
   std::vector<bool> empty_;            // By node, with filters: nothing is left in its subtree.
   std::vector<bool> shown_;            // By function of the file: it has a node that is not empty.
+  std::vector<NodeId> unified_place_;  // By node of profile_: that of unified_; empty: the same.
+  std::vector<NodeId> place_;          // By node: that of the report.
+  std::vector<uint64_t> self_ns_;      // By node: its part of the time of that; with time buckets.
 };
 
 void Merger::add_ticks(ReportFunction& f, const FunctionTicks& ticks) {
   f.calls += ticks.calls;
   f.self_ns += clock_.ns(ticks.self);
   f.inclusive_ns += clock_.ns(ticks.inclusive);
-  f.wall_ns += clock_.ns(ticks.wall);
+  f.wall_ns += clock_.ns(file_.sampled ? ticks.inclusive : ticks.wall);
   report_.self_ns += clock_.ns(ticks.self);
 }
 
@@ -100,8 +113,8 @@ void Merger::add_calls(ReportFunction& f, std::span<const FunctionId> entries) {
 
 // Whether the report leaves out the function: it is filtered out or has no figures.
 bool Merger::is_empty(FunctionId function, const FunctionTicks& t) const {
-  if (!file_.filtered && function != kPrunedFunction) return false;
-  const bool shown = file_.filtered && shown_[function];
+  if (!hides() && function != kPrunedFunction) return false;
+  const bool shown = hides() && shown_[function];
   return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
@@ -141,7 +154,7 @@ void Merger::unify(std::vector<Entry> list) {
     std::stable_sort(list_.begin(), list_.end(),
                      [&](FunctionId a, FunctionId b) { return same_[a] < same_[b]; });
   if (!unifies) return;
-  unified_.add(profile_, &same_);
+  unified_place_ = unified_.add(profile_, &same_);
   unified_.close();
   tree_of_ = &unified_;
 }
@@ -170,13 +183,13 @@ void Merger::mark_shown() {
 
 // Keeps the name for messages about patterns that match nothing in the report.
 void Merger::hide(const Function& function) {
-  if (report_.keeps_hidden && file_.filtered && function.type < kGroupType)
+  if (report_.keeps_hidden && hides() && function.type < kGroupType)
     report_.hidden.push_back(describe(function, symbols_));
 }
 
 void Merger::functions() {
   const FunctionTable& table = file_.facts.functions;
-  if (file_.filtered) mark_shown();
+  if (hides()) mark_shown();
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = kReportUnknown;
@@ -223,12 +236,13 @@ double cost_of(const TraceFacts& facts) {
 // Adds the tree; nodes of coroutines are merged into the node of the call that resumed them.
 void Merger::tree() {
   const CallTree& from = tree_of_->tree();
-  std::vector<NodeId> place(from.size());
-  const double cost_ps = cost_of(file_.facts);
+  place_.resize(from.size());
+  if (file_.buckets) self_ns_.resize(from.size());
+  const double cost_ps = file_.sampled ? 0 : cost_of(file_.facts);
   std::vector<uint64_t> below(cost_ps > 0 ? from.size() : 0);  // By node: calls of its children.
   if (cost_ps > 0)
     for (NodeId i{1}; i < from.size(); ++i) below[from[i].parent] += from[i].calls;
-  if (file_.filtered && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
+  if (hides() && tree_of_ != &profile_) empty_ = empty_nodes(*tree_of_);
   // By node, the function whose time it is; by function, the ticks already assigned to its nodes:
   // so the nodes' nanoseconds, rounded one by one, sum to the function's.
   std::vector<uint32_t> owner(from.size());
@@ -240,22 +254,37 @@ void Merger::tree() {
     if (!empty_.empty() && empty_[i] && i) continue;
     const CallNode& n = from[i];
     bool own = i != 0 && n.function != kCoroutineFunction;
-    const NodeId above = i ? place[n.parent] : kRootNode;
+    const NodeId above = i ? place_[n.parent] : kRootNode;
     owner[i] = i && !own ? owner[n.parent] : n.function;
     uint64_t& ticks = assigned[owner[i]];
-    place[i] = own ? report_.enter(above, map_[n.function]) : above;
-    CallNode& to = report_.tree[place[i]];
+    place_[i] = own ? report_.enter(above, map_[n.function]) : above;
+    CallNode& to = report_.tree[place_[i]];
     to.calls += n.calls;
-    if (to.function != kReportUnknown)  // Its time is in gap_ns.
-      to.self += clock_.ns(ticks + n.self) - clock_.ns(ticks);
+    const uint64_t self = clock_.ns(ticks + n.self) - clock_.ns(ticks);
+    const bool known = to.function != kReportUnknown;  // Else its time is in gap_ns.
+    if (known) to.self += self;
+    if (known && file_.buckets) self_ns_[i] = self;
     ticks += n.self;
-    report_.node_suspended_ns[place[i]] += clock_.ns(tree_of_->suspended_at(i));
-    if (const uint64_t off = tree_of_->off_cpu_at(i)) report_.cpu.add_off(place[i], clock_.ns(off));
+    report_.node_suspended_ns[place_[i]] += clock_.ns(tree_of_->suspended_at(i));
+    const uint64_t off = known ? clock_.ns(tree_of_->off_cpu_at(i)) : 0;
+    report_.cpu.off.add(place_[i], std::min(off, self));
+    report_.cpu.cut_ns += off - std::min(off, self);
+    report_.compiled.add(place_[i], tree_of_->compiled_at(i));
     // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
-      report_.node_cost_ps[place[i]] +=
+      report_.node_cost_ps[place_[i]] +=
           saturate_u64(cost_ps * static_cast<double>(charges(i, below)));
   }
+}
+
+void Merger::time_buckets() {
+  if (same_.empty()) {
+    same_.resize(map_.size());
+    std::iota(same_.begin(), same_.end(), FunctionId());
+  }
+  const double cost_ps = cost_of(file_.facts);
+  add_time_buckets(report_, file_,
+                   {*tree_of_, unified_place_, same_, map_, place_, self_ns_, cost_ps});
 }
 
 void add_sums(Report& report, const FileResult& result, ReportFile& file) {
@@ -270,11 +299,13 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
     traced += sums.traced;
     report.coroutines += sums.coroutines;
     if (sums.traced == 0) continue;
-    (sums.cpu.known ? report.cpu.vms : report.cpu.without)++;
-    report.cpu.unknown_ns += clock.ns(sums.cpu.unknown);
-    report.cpu.preempted_ns += clock.ns(sums.cpu.preempted);
     first = std::min(first, sums.first);
     last = std::max(last, sums.last);
+    if (result.sampled) continue;
+    (sums.cpu.known ? report.cpu.vms : report.cpu.without)++;
+    report.cpu.unknown_ns += clock.ns(std::min(sums.cpu.unknown, sums.traced));
+    report.cpu.preempted_ns += clock.ns(std::min(sums.cpu.preempted, sums.traced));
+    report.cpu.cut_ns += clock.ns(sums.cpu.cut);
   }
   report.threads += threads.size();
   if (const FilteredProfile* f = result.filtered) {
@@ -283,7 +314,12 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
     first = std::max(first, f->first_tick());
     last = std::min(last, f->last_tick());
   }
-  report.traced_ns += clock.ns(traced);
+  if (result.sampled) {
+    report.filtered_ns += result.sampled->filtered_ns();
+    first = std::max(first, result.sampled->first_tick());
+    last = std::min(last, result.sampled->last_tick());
+  }
+  report.traced_ns += clock_of(result).ns(traced);
   if (last <= first) return;
   file.duration_ns = clock.ns(last - first);
   report.duration_ns += file.duration_ns;
@@ -317,7 +353,7 @@ uint64_t first_tick(const TraceFacts& facts) {
   return first;
 }
 
-void add_figures(ReportFunction& to, const ReportFunction& from) {
+void add_figures(FunctionFigures& to, const FunctionFigures& from) {
   if (from.complete) {
     to.min_ns = to.complete ? std::min(to.min_ns, from.min_ns) : from.min_ns;
     to.max_ns = std::max(to.max_ns, from.max_ns);
@@ -381,13 +417,17 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   ReportFile file = describe_file(result);
   report.bytes += result.bytes;
   report.trust += result.trust;
-  report.cost_ns +=
-      saturate_u64(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
+  if (result.sampled)
+    report.samples += result.sampled->sums();
+  else
+    report.cost_ns +=
+        saturate_u64(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
   add_sums(report, result, file);
   report.files.push_back(std::move(file));
   Merger merger(report, result, symbols);
   merger.functions();
   merger.tree();
+  if (result.buckets) merger.time_buckets();
   if (result.filtered) add_views(report, result, merger.map(), symbols);
   if (report.keeps_codes) add_codes(report, result, merger.map(), symbols);
 }

@@ -13,15 +13,19 @@
 
 #include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/profile.h"
+#include "analyzer/collect/sampled_profile.h"
 #include "analyzer/filter/filter.h"
 #include "analyzer/machine/streams.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
 #include "analyzer/report/report_code.h"
 #include "analyzer/report/report_function.h"
+#include "analyzer/report/time_buckets.h"
 #include "base/random_hash.h"
 
 namespace luatrace::analyze {
+
+class BucketedProfile;
 
 struct ReportFile {
   std::string path;
@@ -82,17 +86,19 @@ struct ReportRequest {
     uint64_t running_ns = 0, wait_ns = 0;
   };
   uint32_t file = 0;
-  uint32_t id = 0;  // In its file, from 1, in the order in which they began.
+  uint32_t id = 0;      // In its file, from 1, in the order in which they began.
+  uint32_t number = 0;  // In its Lua VM, from 1.
   StreamId vm;
   uint32_t coroutines = 0;
   uint64_t start_ns = 0, wall_ns = 0, running_ns = 0, wait_ns = 0, others_ns = 0;
   uint64_t collector_ns = 0, compiler_ns = 0;  // Of running_ns.
+  uint64_t cpu_ns = 0;                         // Of running_ns, if CPU times are known.
   uint64_t unattributed_ns = 0;
-  bool begun_before = false;               // It began before the recording, or in a gap.
-  bool unfinished = false;                 // Its end was not seen.
-  bool tail_call = false, unsure = false;  // As in RequestSums.
-  std::vector<Wait> waits;                 // The longest first.
-  std::vector<Phase> phases;               // In the order in which they began.
+  bool begun_before = false;  // It began before the recording, or in a gap.
+  bool unfinished = false;    // Its end was not seen.
+  bool timer = false, tail_call = false, unsure = false;    // As in RequestSums.
+  std::vector<Wait> waits;                                  // The longest first.
+  std::vector<Phase> phases;                                // In the order in which they began.
   std::vector<std::pair<std::string, std::string>> labels;  // Key and value.
 };
 // What one request did, for --request.
@@ -128,21 +134,30 @@ struct ReportTurnSums {
   ReportWait turns;
   uint64_t delayed_ns = 0;
 };
+// Part of the self times of the nodes of a call tree, in ns. Nodes that have none take no memory.
+class NodeTimes {
+ public:
+  uint64_t at(NodeId node) const { return node < ns_.size() ? ns_[node] : 0; }
+  void add(NodeId node, uint64_t ns) {
+    if (ns == 0) return;
+    if (node >= ns_.size()) ns_.resize(size_t{node} + 1);
+    ns_[node] += ns;
+  }
+
+ private:
+  std::vector<uint64_t> ns_;
+};
 // Whether CPU times are known: only if all that was traced has them.
 struct ReportCpu {
   uint64_t vms = 0, without = 0;  // Lua VMs with and without them.
   uint64_t unknown_ns = 0;        // Of those with, for so long they are not known.
   uint64_t preempted_ns = 0;      // In calls, of the whole trace.
-  // By node of the call tree: self time without the processor. Nodes that it does not have have
-  // none, so most traces have no such memory.
-  std::vector<uint64_t> node_off_ns;
+  uint64_t cut_ns = 0;            // Said by records, but more than passed.
+  NodeTimes off;                  // Time without the processor.
   bool known() const { return vms && !without; }
-  uint64_t off_at(NodeId node) const { return node < node_off_ns.size() ? node_off_ns[node] : 0; }
-  void add_off(NodeId node, uint64_t ns) {
-    if (node >= node_off_ns.size()) node_off_ns.resize(size_t{node} + 1);
-    node_off_ns[node] += ns;
-  }
 };
+// What samples are of; kNone: the report is of events.
+enum class SampleKind : uint8_t { kNone, kCpu, kOffCpu };
 struct ReportThread {
   uint32_t file = 0;
   int32_t pid = 0;
@@ -157,6 +172,9 @@ struct ReportLane {
 };
 struct ReportTimeline {
   uint32_t file = 0;
+  // If it is of time buckets: of all files, from this Unix time; and by slice, the time traced.
+  uint64_t start_real_ns = 0;
+  std::vector<uint64_t> traced_ns;
   // Slice i of each lane extends from borders_ns[i] to borders_ns[i + 1], up to rounding.
   std::vector<uint64_t> borders_ns;
   std::vector<ReportLane> lanes;
@@ -170,6 +188,11 @@ struct Report {
   std::vector<uint64_t> node_cost_ps;       // By node: cost of recording in its self time.
   std::vector<uint64_t> node_suspended_ns;  // By node: suspended time there.
   ReportCpu cpu;
+  // Of samples: then CallNode::calls and ReportFunction::calls count samples, and trust.events all
+  // samples of the files.
+  SampleKind sampled = SampleKind::kNone;
+  SampleSums samples;
+  NodeTimes compiled;  // Of samples: time in compiled code.
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
   uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.
@@ -184,6 +207,7 @@ struct Report {
   // merging reports yields the same sum.
   uint64_t cost_ns = 0;
   bool grouped = false;  // Rows are functions of kind "group".
+  TimeBuckets buckets;   // Their sums are those above.
   // Functions that filters or groups left out entirely, without sums; filled if keeps_hidden.
   bool keeps_hidden = false;
   std::vector<FunctionName> hidden;
@@ -206,6 +230,7 @@ struct Report {
   std::vector<ReportCode> codes;
 
   Report();
+  bool is_sampled() const { return sampled != SampleKind::kNone; }
   // Returns the index of the function with this identity; adds it if it is new.
   ReportFunctionId function(const FunctionName& described);
   // The same without adding; kReportRoot if there is none.
@@ -226,7 +251,9 @@ struct FileResult {
   const Histograms* histograms = nullptr;
   const FilteredProfile* filtered = nullptr;  // `profile` again, if it is a filtered one.
   const Trust& trust;
-  uint64_t bytes = 0;  // Its size.
+  uint64_t bytes = 0;                       // Its size.
+  const SampledProfile* sampled = nullptr;  // Whose profile it is, if it is of samples.
+  BucketedProfile* buckets = nullptr;  // `profile` again, if it has time buckets: they are taken.
 };
 
 // Adds the results of a file; `symbols` finds the names of C functions.

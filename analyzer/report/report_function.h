@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A function of a report: its name, and its sums in nanoseconds.
+// A function of a report: its name, and its figures in nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace luatrace::analyze {
 using ReportFunctionId = Id<struct FunctionsOfReport>;
 constexpr ReportFunctionId kReportRoot{0}, kReportUnknown{1}, kReportFirst{2};
 
-struct ReportFunction : FunctionName {
+// What of them is a sum, a minimum or a maximum: of all that was traced, or of a time bucket.
+struct FunctionFigures {
   uint64_t calls = 0;
   uint64_t complete = 0;  // Calls seen from beginning to end: min, max and sum cover only these.
   uint64_t wall_ns = 0;
@@ -24,20 +25,43 @@ struct ReportFunction : FunctionName {
   uint64_t min_ns = 0;
   uint64_t max_ns = 0;
   uint64_t sum_ns = 0;
+  Distribution times;  // Empty unless histograms were requested.
+
+  bool operator==(const FunctionFigures&) const = default;
+  uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
+};
+
+struct ReportFunction : FunctionName, FunctionFigures {
   // Of groups above the call tree: calls and self times of the functions in them. The group's own
   // figures exclude them, so that all functions and groups sum to the whole.
   uint64_t inner_calls = 0;
   uint64_t inner_self_ns = 0;
-  // CPU time of the calls, with and without callees, if it is known (add_cpu_times()).
   static constexpr uint64_t kUnknownTime = UINT64_MAX;
-  uint64_t cpu_ns = kUnknownTime, self_cpu_ns = kUnknownTime;
+  // Of events: CPU time of the calls, with and without callees, if it is known (add_cpu_times()).
+  // Of samples (add_sample_counts()): how many have the function on their stack, and how much of
+  // its self time was in compiled code. A union, because there may be many functions.
+  union {
+    uint64_t cpu_ns = kUnknownTime;
+    uint64_t samples;
+  };
+  union {
+    uint64_t self_cpu_ns = kUnknownTime;
+    uint64_t compiled_ns;
+  };
+  // Of samples: half of the range, in percentage points, in which the share of its self time lies
+  // in 95 of 100 cases; below 0: unknown. `calls` counts those in which it was innermost.
+  float error = -1;
+  bool sampled = false;   // It has the members of samples.
   bool in_group = false;  // A group whose time and calls count for other groups: no row.
-  Distribution times;     // Empty unless histograms were requested.
 
-  bool has_cpu_times() const { return cpu_ns != kUnknownTime; }
-  uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
+  bool has_cpu_times() const { return !sampled && cpu_ns != kUnknownTime; }
+  // Whether it is code that the compiler may have compiled.
+  bool has_compiled_share() const {
+    return sampled && self_ns + inner_self_ns &&
+           (kind == FunctionKind::kLua || kind == FunctionKind::kGroup);
+  }
 };
 
-void add_figures(ReportFunction& to, const ReportFunction& from);
+void add_figures(FunctionFigures& to, const FunctionFigures& from);
 
 }  // namespace luatrace::analyze

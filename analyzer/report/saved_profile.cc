@@ -9,7 +9,9 @@
 
 #include "analyzer/report/byte_stream.h"
 #include "analyzer/report/canonical_order.h"
+#include "analyzer/report/saved_buckets.h"
 #include "base/escape.h"
+#include "cli/usage_error.h"
 #include "trace/crc32c.h"
 
 namespace luatrace::analyze {
@@ -22,12 +24,15 @@ enum Section : uint64_t {
   kFunctions = 4,
   kNodes = 5,
   kHints = 6,
-  kCpu = 7
+  kCpu = 7,
+  kSamples = 8,
+  kCompiled = 9,
+  kTimeBuckets = 10
 };
 constexpr FunctionKind kKinds[] = {
-    FunctionKind::kRoot,  FunctionKind::kGap,     FunctionKind::kLua,
-    FunctionKind::kC,     FunctionKind::kBuiltin, FunctionKind::kUnknown,
-    FunctionKind::kGroup, FunctionKind::kPruned,  FunctionKind::kGroup};
+    FunctionKind::kRoot,    FunctionKind::kGap,     FunctionKind::kLua,   FunctionKind::kC,
+    FunctionKind::kBuiltin, FunctionKind::kUnknown, FunctionKind::kGroup, FunctionKind::kPruned,
+    FunctionKind::kGroup,   FunctionKind::kKernel,  FunctionKind::kPhase};
 constexpr uint64_t kCoroutineGroup = 8;  // Index of the second kGroup above.
 constexpr size_t kHeaderSize = 32;
 
@@ -36,6 +41,9 @@ constexpr uint64_t Report::*kSumMembers[] = {
     &Report::duration_ns, &Report::traced_ns,   &Report::self_ns, &Report::idle_ns,
     &Report::gap_ns,      &Report::filtered_ns, &Report::threads, &Report::coroutines,
     &Report::bytes,       &Report::cost_ns};
+// Of them those that time buckets have, too, in the same order.
+constexpr uint64_t Report::*kSumsOfBuckets[] = {
+    &Report::duration_ns, &Report::traced_ns, &Report::self_ns, &Report::idle_ns, &Report::gap_ns};
 constexpr uint64_t Trust::*kTrustMembers[] = {
     &Trust::events,         &Trust::lost,        &Trust::unbalanced,
     &Trust::truncated,      &Trust::bad_blocks,  &Trust::bad_block_events,
@@ -45,10 +53,6 @@ constexpr uint64_t Trust::*kTrustMembers[] = {
     &Trust::unwound,        &Trust::unknown};
 constexpr uint64_t ReportCpu::*kCpuMembers[] = {&ReportCpu::vms, &ReportCpu::without,
                                                 &ReportCpu::unknown_ns, &ReportCpu::preempted_ns};
-constexpr uint64_t ReportFunction::*kFigures[] = {
-    &ReportFunction::calls,        &ReportFunction::complete, &ReportFunction::wall_ns,
-    &ReportFunction::inclusive_ns, &ReportFunction::self_ns,  &ReportFunction::min_ns,
-    &ReportFunction::max_ns,       &ReportFunction::sum_ns};
 
 // Writes or reads all but the signature. `stream`: a ByteWriter or ByteReader.
 template <class Stream, class File>
@@ -92,12 +96,16 @@ class Writer {
   void file(const ReportFile& file);
   void functions();
   void nodes();
+  void node_times(ByteWriter& w, const NodeTimes& times) const;
   void cpu();
+  void samples();
+  void time_buckets();
 
   const Report& r_;
   ByteWriter out_;
-  std::vector<uint32_t> place_;  // By function of the report: its index in the file.
-  std::vector<NodeId> order_;    // The nodes as they are in the file.
+  std::vector<uint32_t> place_;   // By function of the report: its index in the file.
+  std::vector<NodeId> order_;     // The nodes as they are in the file.
+  std::vector<uint32_t> number_;  // By node of the report: its place in order_.
 };
 
 void Writer::sums() {
@@ -137,10 +145,7 @@ void Writer::functions() {
     w.text(f.chunk);
     w.text(f.name);
     w.number(f.code ? f.code : f.line);
-    for (auto figure : kFigures) w.number(f.*figure);
-    w.number(static_cast<uint64_t>(f.times.squares));
-    w.number(static_cast<uint64_t>(f.times.squares >> 64));
-    w.list(f.times.buckets, [&](const auto& b) { w.number(b.bucket), w.number(b.count); });
+    write_figures(w, f);
   }
   section(kFunctions, w);
   ByteWriter hints;
@@ -152,7 +157,8 @@ void Writer::functions() {
 // before it its parent is.
 void Writer::nodes() {
   const CallTree& tree = r_.tree;
-  std::vector<uint32_t> number(tree.size());
+  std::vector<uint32_t>& number = number_;
+  number.resize(tree.size());
   ByteWriter w;
   w.number(tree.size());
   uint32_t next = 0;
@@ -168,21 +174,42 @@ void Writer::nodes() {
   section(kNodes, w);
 }
 
-// Only if there are CPU times: how many Lua VMs have and have not, and of each node that has been
-// without the processor how many nodes it is after the one before it.
+// Of each node that has such time how many nodes it is after the one before it.
+void Writer::node_times(ByteWriter& w, const NodeTimes& times) const {
+  uint64_t count = 0, last = 0;
+  for (NodeId node : order_) count += times.at(node) > 0;
+  w.number(count);
+  for (uint64_t i = 0; i < order_.size(); i++) {
+    if (!times.at(order_[i])) continue;
+    w.number(i - std::exchange(last, i));
+    w.number(times.at(order_[i]));
+  }
+}
+
+// Only if there are CPU times: how many Lua VMs have and have not, and times without the processor.
 void Writer::cpu() {
   if (!r_.cpu.vms) return;
   ByteWriter w;
   for (auto sum : kCpuMembers) w.number(r_.cpu.*sum);
-  uint64_t count = 0, last = 0;
-  for (NodeId node : order_) count += r_.cpu.off_at(node) > 0;
-  w.number(count);
-  for (uint64_t i = 0; i < order_.size(); i++) {
-    if (!r_.cpu.off_at(order_[i])) continue;
-    w.number(i - std::exchange(last, i));
-    w.number(r_.cpu.off_at(order_[i]));
-  }
+  node_times(w, r_.cpu.off);
+  w.number(r_.cpu.cut_ns);
   section(kCpu, w);
+}
+
+// Only if the profile is of samples.
+void Writer::samples() {
+  if (!r_.is_sampled()) return;
+  ByteWriter w;
+  w.number(static_cast<uint64_t>(r_.sampled));
+  for (auto sum : kSampleSums) w.number(r_.samples.*sum);
+  section(kSamples, w);
+  ByteWriter compiled;
+  node_times(compiled, r_.compiled);
+  section(kCompiled, compiled);
+}
+
+void Writer::time_buckets() {
+  if (r_.buckets.width_ns) section(kTimeBuckets, write_buckets(r_.buckets, place_, number_));
 }
 
 std::string Writer::payload() {
@@ -197,6 +224,8 @@ std::string Writer::payload() {
   functions();
   nodes();
   cpu();
+  samples();
+  time_buckets();
   return out_.bytes();
 }
 
@@ -206,14 +235,17 @@ class Reader {
  public:
   Reader(ByteReader payload, const std::string& path) : in_(payload), path_(path) {}
   void run();
-  // Adds what run() read to a report. Cannot fail.
-  void add_to(Report& report) const;
+  // Makes the time buckets longer, and leaves out what is outside of the range.
+  void choose(const BucketChoice& choice);
+  // Moves what run() read to a report. Cannot fail.
+  void add_to(Report& report);
   const Trust& trust() const { return head_.trust; }
 
  private:
   struct Node {
     uint32_t parent, function;
     uint64_t calls, self, cost, suspended;
+    bool operator==(const Node&) const = default;
   };
   [[noreturn]] void fail(const std::string& what) const {
     throw Unreadable(path_ + ": damaged profile: " + what);
@@ -225,14 +257,27 @@ class Reader {
   void function(ByteReader& in);
   void nodes(ByteReader in);
   void hints(ByteReader in);
+  using Times = std::vector<std::pair<uint64_t, uint64_t>>;  // Index of the node, ns.
+  Times node_times(ByteReader& in) const;
   void cpu(ByteReader in);
+  void samples(ByteReader in);
+  void time_buckets(ByteReader in);
+  void check_buckets();
+  void clear();
+  void add(const TimeBucket& bucket);
+  void limit_off_cpu();
+  void add_buckets(Report& report, const std::vector<ReportFunctionId>& map,
+                   const std::vector<NodeId>& place);
 
   ByteReader in_;
   std::string path_;
   Report head_;  // Sums, trust, files.
   std::vector<ReportFunction> functions_{2};
   std::vector<Node> nodes_;
-  std::vector<std::pair<uint64_t, uint64_t>> off_;  // Nodes that were without the processor, ns.
+  Times off_, compiled_;  // Without the processor; in compiled code.
+  TimeBuckets buckets_;   // With the file's numbers of functions and nodes.
+  bool partial_ = false;  // Only a range of them is left: of the others nothing is used.
+  std::vector<bool> used_functions_, used_nodes_;
 };
 
 void Reader::sums(ByteReader in) {
@@ -266,16 +311,7 @@ void Reader::function(ByteReader& in) {
   const auto line = static_cast<uint32_t>(in.number());
   const bool has_code = f.kind == FunctionKind::kLua || f.kind == FunctionKind::kC;
   (has_code && line & LT_LINE_CODE ? f.code : f.line) = line;
-  for (auto figure : kFigures) in.number(f.*figure);
-  uint64_t low = in.number();
-  f.times.squares = Square{in.number()} << 64 | low;
-  uint64_t next = 0;
-  for (size_t n = in.count(); n > 0; n--) {
-    uint64_t bucket = in.number(), count = in.number();
-    if (bucket < next || bucket >= kBuckets) fail("the buckets of a histogram are out of order");
-    next = bucket + 1;
-    f.times.buckets.push_back({static_cast<uint32_t>(bucket), count});
-  }
+  read_figures(in, f);
   functions_.push_back(std::move(f));
 }
 
@@ -301,15 +337,30 @@ void Reader::nodes(ByteReader in) {
   }
 }
 
-void Reader::cpu(ByteReader in) {
-  for (auto sum : kCpuMembers) in.number(head_.cpu.*sum);
+Reader::Times Reader::node_times(ByteReader& in) const {
+  Times times;
   uint64_t node = 0;
   for (size_t n = in.count(); n > 0; n--) {
     const uint64_t step = in.number(), ns = in.number();
     if (step >= nodes_.size() - std::min<uint64_t>(node, nodes_.size()))
-      fail("a CPU time of a node that does not exist");
-    off_.emplace_back(node += step, ns);
+      fail("a time of a node that does not exist");
+    times.emplace_back(node += step, ns);
   }
+  return times;
+}
+
+void Reader::cpu(ByteReader in) {
+  for (auto sum : kCpuMembers) in.number(head_.cpu.*sum);
+  off_ = node_times(in);
+  if (!in.at_end()) in.number(head_.cpu.cut_ns);  // Older profiles do not have it.
+}
+
+void Reader::samples(ByteReader in) {
+  const uint64_t kind = in.number();
+  if (kind < 1 || kind > static_cast<uint64_t>(SampleKind::kOffCpu))
+    fail("samples of an unknown kind");
+  head_.sampled = static_cast<SampleKind>(kind);
+  for (auto sum : kSampleSums) in.number(head_.samples.*sum);
 }
 
 void Reader::run() {
@@ -323,36 +374,165 @@ void Reader::run() {
       if (tag == kFunctions) functions(content);
       if (tag == kNodes) nodes(content);
       if (tag == kHints) hints(content);
-      if (tag == kCpu) cpu(content);  // Ignore tags of later versions.
+      if (tag == kSamples) samples(content);
+      if (tag == kCpu) cpu(content);
+      if (tag == kCompiled) compiled_ = node_times(content);
+      if (tag == kTimeBuckets) time_buckets(content);  // Ignore tags of later versions.
     }
   } catch (const ByteReader::Short&) {
     fail("it is truncated");
+  } catch (const Malformed& e) {
+    fail(e.what);
+  }
+  if (buckets_.width_ns) check_buckets();
+}
+
+void Reader::time_buckets(ByteReader in) {
+  buckets_ = read_buckets(in, functions_.size(), nodes_.size());
+}
+
+// All figures become 0, and none of the functions and nodes is used.
+void Reader::clear() {
+  for (auto sum : kSumsOfBuckets) head_.*sum = 0;
+  head_.filtered_ns = 0;
+  for (ReportFunction& f : functions_) static_cast<FunctionFigures&>(f) = {};
+  for (Node& n : nodes_) n = {n.parent, n.function, 0, 0, 0, 0};
+  off_.clear();
+  used_functions_.assign(functions_.size(), false);
+  used_nodes_.assign(nodes_.size(), false);
+}
+
+void Reader::add(const TimeBucket& bucket) {
+  for (size_t i = 0; i < std::size(kSumsOfBuckets); i++)
+    head_.*kSumsOfBuckets[i] += bucket.*kBucketSums[i];
+  for (const BucketFunction& f : bucket.functions) {
+    add_figures(functions_[f.function], f);
+    used_functions_[f.function] = true;
+  }
+  for (const BucketNode& b : bucket.nodes) {
+    Node& n = nodes_[b.node];
+    n.calls += b.calls;
+    n.self += b.self_ns;
+    n.cost += b.cost_ps;
+    n.suspended += b.suspended_ns;
+    if (b.off_cpu_ns) off_.emplace_back(b.node, b.off_cpu_ns);
+    used_nodes_[b.node] = true;
   }
 }
 
-void Reader::add_to(Report& report) const {
+// What was cut off is as much as the buckets say too much.
+void Reader::limit_off_cpu() {
+  std::vector<uint64_t> sums(nodes_.size());
+  for (const auto& [node, ns] : off_) sums[node] += ns;
+  off_.clear();
+  for (size_t i = 0; i < sums.size(); i++) {
+    const uint64_t ns = std::min(sums[i], nodes_[i].self);
+    head_.cpu.cut_ns += sums[i] - ns;
+    if (ns) off_.emplace_back(i, ns);
+  }
+}
+
+// They must sum to what the other sections say.
+void Reader::check_buckets() {
+  const std::vector<Node> nodes = nodes_;
+  const std::vector<FunctionFigures> figures(functions_.begin(), functions_.end());
+  const Times off = off_;
+  uint64_t sums[std::size(kSumsOfBuckets)];
+  for (size_t i = 0; i < std::size(sums); i++) sums[i] = head_.*kSumsOfBuckets[i];
+  const uint64_t filtered = head_.filtered_ns;
+  clear();
+  for (const auto& [number, bucket] : buckets_.buckets) add(bucket);
+  head_.duration_ns = sums[0];  // It may be longer.
+  head_.filtered_ns = filtered;
+  bool same = nodes == nodes_;
+  for (size_t i = 0; i < std::size(sums); i++) same &= sums[i] == head_.*kSumsOfBuckets[i];
+  for (size_t i = 0; i < figures.size(); i++) same &= figures[i] == functions_[i];
+  std::vector<uint64_t> difference(nodes_.size());
+  for (const auto& [node, ns] : off_) difference[node] += ns;
+  for (const auto& [node, ns] : off) difference[node] -= ns;
+  for (const uint64_t ns : difference) same &= ns == 0;
+  if (!same) fail("its time buckets do not sum to the whole");
+  off_ = off;
+}
+
+void Reader::choose(const BucketChoice& choice) {
+  const uint64_t own = buckets_.width_ns;
+  if (choice.range) {
+    if (!own)
+      throw UsageError(path_ +
+                       ": a saved profile has no events, and this one no time buckets, which "
+                       "--time-range needs: give the trace that it was made from, or save it with "
+                       "--bucket");
+    choice.range->check(own, path_);
+    std::erase_if(buckets_.buckets,
+                  [&](const auto& b) { return !choice.range->has(b.first, own); });
+    clear();
+    for (const auto& [number, bucket] : buckets_.buckets) add(bucket);
+    limit_off_cpu();
+    partial_ = true;
+    if (buckets_.buckets.empty() && choice.warn)
+      choice.warn(path_ + ": nothing of it is in the range of --time-range");
+  }
+  if (choice.width_ns && !own)
+    throw UsageError("--bucket: " + path_ +
+                     " has no time buckets: make it again from its traces, with --bucket");
+  if (choice.width_ns % std::max<uint64_t>(own, 1))
+    throw UsageError("--bucket: " + path_ + " has buckets of " + width_text(own) +
+                     ", which can only be merged into multiples of that");
+  if (choice.width_ns && choice.width_ns != own) buckets_.widen(choice.width_ns);
+  if (!choice.keep) buckets_ = {};
+}
+
+void Reader::add_to(Report& report) {
   for (auto sum : kSumMembers) report.*sum += head_.*sum;
   report.grouped |= head_.grouped;
   report.trust += head_.trust;
   report.files.insert(report.files.end(), head_.files.begin(), head_.files.end());
   std::vector<ReportFunctionId> map{kReportRoot, kReportUnknown};
-  if (!head_.cpu.vms) report.cpu.without++;
+  report.sampled = head_.sampled;
+  report.samples += head_.samples;
+  if (!head_.cpu.vms && !head_.is_sampled()) report.cpu.without++;
   for (auto sum : kCpuMembers) report.cpu.*sum += head_.cpu.*sum;
+  report.cpu.cut_ns += head_.cpu.cut_ns;
+  // Of a range, only those that have something in it, and what calls them.
+  std::vector<bool> used = used_nodes_;
+  for (size_t i = used.size(); i-- > 1;)
+    if (used[i]) used[nodes_[i].parent] = true;
+  std::vector<bool> named = used_functions_;
+  for (size_t i = 1; i < used.size(); i++)
+    if (used[i]) named[nodes_[i].function] = true;
   for (size_t f = kReportFirst; f < functions_.size(); f++) {
-    map.push_back(report.function(functions_[f]));
+    map.push_back(kReportRoot);
+    if (partial_ && !named[f]) continue;
+    map.back() = report.function(functions_[f]);
     add_figures(report.functions[map.back()], functions_[f]);
   }
-  std::vector<NodeId> place;
-  for (const Node& node : nodes_) {
-    const NodeId at =
-        place.empty() ? kRootNode : report.enter(place[node.parent], map[node.function]);
-    place.push_back(at);
+  std::vector<NodeId> place(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); i++) {
+    if (partial_ && !used[i]) continue;
+    const Node& node = nodes_[i];
+    const NodeId at = place[i] =
+        i ? report.enter(place[node.parent], map[node.function]) : kRootNode;
     report.tree[at].calls += node.calls;
     report.tree[at].self += node.self;
     report.node_cost_ps[at] += node.cost;
     report.node_suspended_ns[at] += node.suspended;
   }
-  for (const auto& [node, ns] : off_) report.cpu.add_off(place[node], ns);
+  for (const auto& [node, ns] : off_) report.cpu.off.add(place[node], ns);
+  for (const auto& [node, ns] : compiled_) report.compiled.add(place[node], ns);
+  add_buckets(report, map, place);
+}
+
+void Reader::add_buckets(Report& report, const std::vector<ReportFunctionId>& map,
+                         const std::vector<NodeId>& place) {
+  if (buckets_.width_ns) report.buckets.width_ns = buckets_.width_ns;
+  for (auto& [number, from] : buckets_.buckets) {
+    TimeBucket bucket = std::move(from);
+    for (BucketFunction& f : bucket.functions) f.function = map[f.function];
+    for (BucketNode& n : bucket.nodes) n.node = place[n.node];
+    bucket.unite();
+    report.buckets.buckets[number].add(bucket);
+  }
 }
 
 }  // namespace
@@ -362,7 +542,7 @@ void write_profile(std::ostream& out, const Report& report) {
   uint8_t header[kHeaderSize] = {};
   auto put = [&](size_t at, auto value) { memcpy(header + at, &value, sizeof value); };
   put(0, kProfileMagic);
-  put(8, kProfileVersion);
+  put(8, report.is_sampled() ? kSampledVersion : kProfileVersion);
   put(12, static_cast<uint32_t>(kHeaderSize));
   put(16, static_cast<uint64_t>(payload.size()));
   put(24, crc32c(payload.data(), payload.size()));
@@ -378,7 +558,7 @@ bool is_profile(Input& input) {
   return magic == kProfileMagic;
 }
 
-Trust read_profile(Input& input, Report& report) {
+Trust read_profile(Input& input, Report& report, const BucketChoice& choice) {
   const std::string path = printable(input.name());
   auto fail = [&](const std::string& what) {
     throw Unreadable(path + ": damaged profile: " + what);
@@ -389,7 +569,7 @@ Trust read_profile(Input& input, Report& report) {
     return value;
   };
   if (get(28, uint32_t{}) != crc32c(input.data(), 28)) fail("its header has a wrong checksum");
-  if (get(8, uint32_t{}) != kProfileVersion)
+  if (get(8, uint32_t{}) - kProfileVersion > kSampledVersion - kProfileVersion)
     throw Unreadable(path + ": unknown profile version " + std::to_string(get(8, uint32_t{})) +
                      "; use a newer luatrace-analyze");
   const auto size = get(16, uint64_t{});
@@ -410,6 +590,7 @@ Trust read_profile(Input& input, Report& report) {
     fail("data after its end (give each profile as an argument to add them up)");
   Reader reader(ByteReader(payload), path);
   reader.run();
+  reader.choose(choice);
   reader.add_to(report);
   return reader.trust();
 }

@@ -47,7 +47,8 @@ void cut_stacks(Report& report, uint32_t depth) {
   const CallTree from = std::exchange(report.tree, {});
   const auto cost = std::exchange(report.node_cost_ps, std::vector<uint64_t>(1));
   const auto suspended = std::exchange(report.node_suspended_ns, std::vector<uint64_t>(1));
-  const auto off_cpu = std::exchange(report.cpu.node_off_ns, {});
+  const NodeTimes off = std::exchange(report.cpu.off, {});
+  const NodeTimes compiled = std::exchange(report.compiled, {});
   const std::vector<uint32_t> level = depths(from);
   std::vector<NodeId> place(from.size());
   for (NodeId i; i < from.size(); ++i) {
@@ -59,7 +60,8 @@ void cut_stacks(Report& report, uint32_t depth) {
     report.tree[place[i]].self += from[i].self;
     report.node_cost_ps[place[i]] += cost[i];
     report.node_suspended_ns[place[i]] += suspended[i];
-    if (i < off_cpu.size() && off_cpu[i]) report.cpu.add_off(place[i], off_cpu[i]);
+    report.cpu.off.add(place[i], off.at(i));
+    report.compiled.add(place[i], compiled.at(i));
   }
 }
 

@@ -101,6 +101,20 @@ std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
   return sums;
 }
 
+std::vector<uint64_t> self_sums(const Report& r, const NodeTimes& part) {
+  std::vector<uint64_t> sums(r.functions.size());
+  std::vector<NodeId> root(r.tree.size());
+  for (NodeId i{1}; i < r.tree.size(); ++i) {
+    root[i] = r.tree[i].parent ? root[r.tree[i].parent] : i;
+    const uint32_t function = r.tree[i].function, group = r.tree[root[i]].function;
+    const bool is_group = r.functions[function].kind == FunctionKind::kGroup;
+    sums[function] += part.at(i);
+    if (root[i] != i && !is_group && r.functions[group].kind == FunctionKind::kGroup)
+      sums[group] += part.at(i);
+  }
+  return sums;
+}
+
 std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functions) {
   return TreeTimes(profile, functions).run();
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/collect/profile.h"
+#include "analyzer/report/report.h"
 
 namespace luatrace::analyze {
 
@@ -24,5 +24,9 @@ std::vector<FunctionTicks> function_ticks(const Profile& profile, size_t functio
 // same function above them. The root does not count.
 std::vector<uint64_t> outermost_sums(const CallTree& tree, size_t functions,
                                      const std::vector<uint64_t>& inclusive);
+
+// By function: the sum of `part` over its nodes; for groups also over those of the functions in
+// them (sum_up_groups()).
+std::vector<uint64_t> self_sums(const Report& report, const NodeTimes& part);
 
 }  // namespace luatrace::analyze

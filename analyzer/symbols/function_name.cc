@@ -30,9 +30,9 @@ void take_symbol(FunctionName& f, const Symbol& symbol) {
 }  // namespace
 
 const char* kind_name(FunctionKind kind) {
-  static constexpr const char* kNames[] = {"",      "c",       "builtin",  "gap",
-                                           "group", "inlined", "lua",      "pruned",
-                                           "root",  "unknown", "suspended"};
+  static constexpr const char* kNames[] = {"",        "c",       "builtin",  "gap",   "group",
+                                           "inlined", "kernel",  "lua",      "phase", "pruned",
+                                           "root",    "unknown", "suspended"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -71,6 +71,12 @@ FunctionName describe(const Function& f, const SymbolFinder& symbols) {
     case kPrunedType:
       out.kind = FunctionKind::kPruned;
       return out;
+    case LT_FUNC_KERNEL:
+      out.kind = FunctionKind::kKernel;
+      return out;
+    case kUnknownFrameType:
+      out.kind = FunctionKind::kUnknown;
+      return out;
     case LT_FUNC_FF:
       out.kind = FunctionKind::kBuiltin;
       break;
@@ -105,9 +111,15 @@ std::string line_text(const FunctionName& f) {
 }
 
 std::string display_place(const FunctionName& f) {
+  if (f.kind == FunctionKind::kKernel) return f.chunk.empty() ? "kernel" : "kernel: " + f.chunk;
   if (f.chunk.empty()) return "";
   if (f.kind == FunctionKind::kLua) return short_chunk(f.chunk) + ':' + line_text(f);
   return f.code ? f.chunk + '+' + line_text(f) : f.chunk;
+}
+
+std::string shown_place(const FunctionName& f) {
+  if (!is_main_chunk(f)) return display_place(f);
+  return f.chunk.starts_with(kSectionChunk) ? "" : kMainChunk;
 }
 
 std::string display_name(const FunctionName& f) {

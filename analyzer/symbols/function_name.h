@@ -22,10 +22,12 @@ enum class FunctionKind : uint8_t {
   kGap,  // Unknown callers.
   kGroup,
   kInlined,  // By the compiler, into a C function.
+  kKernel,   // Of the operating system's kernel; in samples only.
   kLua,
+  kPhase,  // Of requests, without a function of its own: that of timers.
   kPruned,
   kRoot,
-  kUnknown,  // Without a description.
+  kUnknown,  // Without a description, or an unknown frame of a sample.
   kSuspended,
 };
 // Returns the name used by --kind, JSON, CSV, pages and identity(): "lua", "c", "builtin" ...
@@ -33,14 +35,15 @@ const char* kind_name(FunctionKind kind);
 
 struct FunctionName {
   FunctionKind kind = FunctionKind::kNone;
-  std::string chunk;  // The chunk name; for C functions the library's path, if known.
+  bool hint = false;       // The name comes from a call, not from the definition.
+  bool coroutine = false;  // A group of coroutines, distinct from any other group.
+  std::string chunk;       // The chunk name; for C functions the library's path, if known; for
+                           // functions of the kernel their module.
   uint32_t line = 0;
   // LT_LINE_CODE and, for a Lua function without lines, a hash of its code; for a C function whose
   // name comes from a call, its offset in the library.
   uint32_t code = 0;
-  std::string name;        // "" if unknown.
-  bool hint = false;       // The name comes from a call, not from the definition.
-  bool coroutine = false;  // A group of coroutines, distinct from any other group.
+  std::string name;  // "" if unknown.
 };
 
 struct NativeCode;
@@ -68,6 +71,8 @@ std::string display_name(const FunctionName& f);
 // What is shown as the location of a main chunk, which is in its name.
 constexpr const char* kMainChunk = "main chunk";
 bool is_main_chunk(const FunctionName& f);
+// What is shown beside the name, unescaped: kMainChunk, "" for a section, or display_place().
+std::string shown_place(const FunctionName& f);
 // Whether the name shown is only known from a call; text marks it with a '?'.
 bool shows_hint(const FunctionName& f);
 // The same, but functions without lines that share a name get distinct ones: for consumers that

@@ -83,7 +83,7 @@ class FunctionView : public View {
   std::string text(size_t lines, const TextStyle& style) override {
     constexpr size_t kOtherLines = 4;  // The sums, the heading, a note.
     const Report r = trace_.interval();
-    if (r.traced_ns == 0) return "no event came\n";
+    if (r.traced_ns == 0) return kNothing;
     const VmTimes times{r.files[0].streams.size(), r.traced_ns, r.self_ns, r.idle_ns, r.gap_ns};
     return sums_line(times, r.trust, trace_.trust()) +
            table_text(r, options_.sort, row_limit(options_, lines, kOtherLines), style);

@@ -164,9 +164,12 @@ void Top::show() {
   next_ = std::max(next_ + options_.interval, Clock::now());
   if (!view_) return;
   shown_++;
-  table_ = view_->text(screen_->is_terminal() ? screen_->rows() : 0, {false, terminal_columns()});
+  table_ =
+      view_->text(screen_->is_terminal() ? screen_->rows() : 0, {false, terminal_columns(), false});
+  // Nothing comes: the recorder may have said why.
+  const bool explains = table_ == kNothing && !messages_.empty();
   if (screen_->is_terminal())
-    screen_->show(table_);
+    screen_->show(explains ? table_ + '\n' + messages_ : table_);
   else
     std::cout << (shown_ > 1 ? "\n" : "") << table_ << std::flush;
 }

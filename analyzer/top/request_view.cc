@@ -26,9 +26,10 @@ uint64_t monotonic_ns() {
 }
 
 std::string ended_line(const RequestTotals& ended, uint64_t ns) {
-  if (ended.count == 0) return "no request ended\n";
+  const std::string timers = ended.timers ? ", and " + counted(ended.timers, "timer") : "";
+  if (ended.count == 0) return "no request ended" + timers + '\n';
   std::ostringstream out;
-  out << counted(ended.count, "request") << " ended";
+  out << counted(ended.count, "request") << " ended" << timers;
   if (ns)
     out << " (" << std::fixed << std::setprecision(1)
         << static_cast<double>(ended.count) * 1e9 / static_cast<double>(ns) << "/s)";
@@ -108,7 +109,7 @@ std::string RequestView::text(size_t lines, const TextStyle& style) {
   const RequestsReport r = live_.interval(now);
   const uint64_t ns = now - std::exchange(last_, now);
   any_ |= r.ended.count || r.open;
-  if (r.traced_ns == 0 && r.open == 0 && r.ended.count == 0) return "no event came\n";
+  if (r.traced_ns == 0 && r.open == 0 && r.ended.count == 0) return kNothing;
   const uint64_t known = r.running_ns + r.idle_ns;
   const VmTimes times{live_.facts().streams.size(), r.traced_ns, r.running_ns, r.idle_ns,
                       r.traced_ns - std::min(known, r.traced_ns)};

@@ -22,6 +22,9 @@ struct TableOptions {
   std::optional<size_t> limit;  // Rows; without it as many as fit, or 20 if lines is 0.
 };
 
+// The text of an interval in which nothing was recorded.
+constexpr const char* kNothing = "no event came\n";
+
 class View {
  public:
   virtual ~View() = default;

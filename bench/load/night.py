@@ -82,7 +82,7 @@ def night(args, via):
             try:
                 recorder.wait_attached()
                 memory, requests = light_load(server, recorder, seconds)
-                if name.stat().st_size > 0:
+                if name.exists():
                     raise Wrong("a snapshot was written before anything was slow")
                 growth = memory[-1] - memory[len(memory) // 2]
                 if growth > 2000:

@@ -231,7 +231,11 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltabi_note(void)
   A_PART(ABIDEF4, "");
   A_PART(ABIDEF5, "");
   A_PART(ABIDEF6, "");
-  A_PART(ABIDEF7, "74:\n  .balign 4\n");
+#if LJ_TARGET_X64 && LJ_GC64
+  A_PART(ABIDEF7, "  .8byte lj_vm_rules-.\n74:\n  .balign 4\n");
+#else
+  A_PART(ABIDEF7, "  .8byte 0\n74:\n  .balign 4\n");
+#endif
 }
 
 #endif

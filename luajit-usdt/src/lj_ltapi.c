@@ -37,6 +37,7 @@
 #define WAIT_MS		30000	/* Until it has written everything. */
 #define MAXARGS		256	/* Of a program. */
 #define TEMPORARY_SIZE	"1G"	/* Limit of a file without a name. */
+#define REPORT_KEY	0xfffe0001u	/* See lj_ltfunc_pseudo(). */
 
 static struct {
   int32_t busy;		/* Process of a thread that is in one of our functions, or 0. */
@@ -48,10 +49,10 @@ static struct {
   int prints;		/* Its messages go to our standard error. */
   char **args;		/* Of the last start. */
   char *file;
-  char path[108];	/* lt_control.socket of the recording. */
-} rec = { 0, 0, 0, 0, { -1, 0, 0 }, 0, 0, NULL, NULL, "" };
+} rec = { 0, 0, 0, 0, { -1, 0, 0 }, 0, 0, NULL, NULL };
 
 static char message[1024];	/* What a function returns. */
+static char warnings[1024];	/* What luatrace-analyze printed beside the last report. */
 
 /* -- Messages ------------------------------------------------------------- */
 
@@ -154,7 +155,7 @@ static const char *run_recorder(const char *file, char **options, int trace, int
 {
   const char *const first[] = {
     "luatrace-record", "--inside", "-q", "-o", file ? file : "/proc/self/fd/3",
-    file ? NULL : "--max-size", TEMPORARY_SIZE, NULL };
+    file || has_option(options, "--max-size") ? NULL : "--max-size", TEMPORARY_SIZE, NULL };
   char *argv[MAXARGS+1], path[4096];
   int error, err = rec.prints ? lj_ltspawn_copy(2) : -1;
   LTSpawn program = { path, argv, { s, err, s, trace }, 0, 0, 0, 0, NULL };
@@ -214,7 +215,6 @@ static const char *take_settings(void)
     }
     p = next;
   }
-  memcpy(rec.path, luajit_usdt_control.socket, sizeof(rec.path));
   return luajit_usdt_control.socket[0] ? NULL : api_fail("luatrace-record names no socket", "");
 }
 
@@ -259,7 +259,7 @@ static const char *api_start(lua_State *L, const char *file, char **options)
   rec.flight = has_option(options, "--flight");
   rec.pid = (int32_t)getpid();
   rec.token = switch_on();
-  lj_ltrace_poll(L);
+  if (!rec.prints) lj_ltrace_poll(L);  /* A VM without libraries says later what it is. */
   return NULL;
 }
 
@@ -275,6 +275,18 @@ static int is_open(void)
 static int is_ours_to_switch(void)
 {
   return is_open() && !luajit_usdt_control.owner;
+}
+
+/* The file's name for another start, from whatever folder. */
+static char *absolute_name(char *name)
+{
+  char folder[4096], *all;
+  if (!name || *name == '/' || !getcwd(folder, sizeof(folder))) return name;
+  all = (char *)malloc(strlen(folder)+strlen(name)+2);
+  if (!all) return name;
+  sprintf(all, "%s/%s", folder, name);
+  free(name);
+  return all;
 }
 
 /* Reason why no recording can be started, or NULL. */
@@ -313,7 +325,7 @@ static const char *start_with(lua_State *L, const char *file, const char *const 
   }
   free(rec.file);
   free(rec.args);
-  rec.file = name;
+  rec.file = absolute_name(name);
   rec.args = args;
   return NULL;
 }
@@ -361,13 +373,12 @@ static const char *snapshot_for_reports(void)
   return NULL;
 }
 
-static const char *api_stop(lua_State *L)
+/* The VMs have closed their rings: let the recorder end. */
+static const char *end_recorder(void)
 {
   char answer[LTLINK_ANSWER];
   const char *why = NULL, *status = NULL;
   int ended = 1;
-  switch_off(L);
-  if (rec.flight && lj_ltlink_isopen()) snapshot_for_reports();
   if (lj_ltlink_request('S', -1)) status = lj_ltlink_answer('S', answer, WAIT_MS, &ended);
   if (is_ours_to_switch()) luajit_usdt_control.socket[0] = '\0';
   if (!status && ended)
@@ -379,6 +390,25 @@ static const char *api_stop(lua_State *L)
   lj_ltlink_disconnect();
   rec.pid = 0;
   return why;
+}
+
+/* The recording has ended, but the newest events of its flight recorder are not to be had. */
+static const char *api_outdated(const char *why)
+{
+  char reason[sizeof(message)];
+  snprintf(reason, sizeof(reason), "%s: %.600s", lj_ltlink_isours(&rec.trace) ?
+	   "the recording has ended, but reports show an earlier moment of it" :
+	   "the recording has ended, but there are no reports of it", why);
+  return api_fail(reason, "");
+}
+
+static const char *api_stop(lua_State *L)
+{
+  const char *why, *missed = NULL;
+  switch_off(L);
+  if (rec.flight && lj_ltlink_isopen()) missed = snapshot_for_reports();
+  why = end_recorder();
+  return missed ? api_outdated(why ? why : missed) : why;
 }
 
 #define NOT_STARTED	"no recording has been started"
@@ -418,7 +448,9 @@ static const char *resume_rings(lua_State *L)
 
 static const char *api_again(lua_State *L)
 {
-  const char *why = api_stop(L);
+  const char *why;
+  switch_off(L);
+  why = end_recorder();
   return why ? why : api_start(L, rec.file, rec.args);
 }
 
@@ -479,6 +511,14 @@ static const char *printed(int fd, const char *name)
   return api_fail(text, "");
 }
 
+/* Whole lines only. */
+static void take_warnings(int fd)
+{
+  ssize_t n = pread(fd, warnings, sizeof(warnings)-1, 0);
+  while (n > 0 && warnings[n-1] != '\n') n--;
+  warnings[n > 0 ? n : 0] = '\0';
+}
+
 /* Can the program open the trace? Not if this process has given up the user that created it: then
 ** the program reads our descriptor, from its beginning. */
 static int can_reopen(void)
@@ -494,7 +534,7 @@ static int can_reopen(void)
 
 static const char *api_analyze(char **options, int out, int err)
 {
-  static const char *const first[] = { "luatrace-analyze", NULL };
+  const char *const first[] = { "luatrace-analyze", is_open() ? "--growing" : NULL, NULL };
   static char *const last[] = { (char *)(uintptr_t)"/proc/self/fd/3",
 				(char *)(uintptr_t)"-" };
   char *argv[MAXARGS+2], path[4096];
@@ -512,14 +552,22 @@ static const char *api_analyze(char **options, int out, int err)
     return api_fail("luatrace-analyze is not found in LUATRACE_BIN or PATH", "");
   error = lj_ltspawn_run(&program);
   if (error) return api_fail(path, strerror(error));
-  if (WIFEXITED(program.status) && WEXITSTATUS(program.status) == 0) return NULL;
-  return printed(err, path);
+  if (!WIFEXITED(program.status) || WEXITSTATUS(program.status)) return printed(err, path);
+  take_warnings(err);
+  return NULL;
+}
+
+const char *luaJIT_trace_warnings(void)
+{
+  return warnings;
 }
 
 static const char *api_report(char **options, int fd)
 {
-  const char *why = is_open() ? api_flush() : NULL;
+  const char *why = is_open() ? api_flush() : rec.pid ?
+    api_fail("the parent process has started the recording: it has the reports", "") : NULL;
   int out = lj_ltspawn_copy(fd), err = lj_ltspawn_temporary();
+  warnings[0] = '\0';
   if (!why && !lj_ltlink_isours(&rec.trace)) why = api_fail("there is no trace: " NOT_STARTED, "");
   if (!why && (out < 0 || err < 0)) why = api_fail("output of a report", strerror(errno));
   if (!why) why = api_analyze(options, out, err);
@@ -528,45 +576,35 @@ static const char *api_report(char **options, int fd)
   return why;
 }
 
-/* While a report is made this VM has no ring: that time is not the program's. Returns 0 if it
-** has none anyway, or cannot switch here. */
-static int close_ring(lua_State *L)
+/* A report is a call of a function of its own in the events, like a step of the collector: its time
+** is not the program's. Returns the function's id, or LT_ID_UNKNOWN if there are no events. */
+static uint32_t report_begins(lua_State *L)
 {
   LTState *lt = L2LT(L);
-  if (!(lt->on & LTON_RING)) return 0;
-  lt->stop |= LTSTOP_OFF;
-  lj_ltswitch_now(L, NULL);
-  if (!(lt->on & LTON_RING)) return 1;
-  lt->stop &= ~(uint32_t)LTSTOP_OFF;
-  return 0;
+  uint32_t id = LT_ID_UNKNOWN;
+  if (!lt_ringon(lt) || lt_mute(G(L)) || lt->forked || tvref(G(L)->jit_base)) return id;
+  lt_check_current(lt, L, 0);
+  id = lj_ltfunc_pseudo(lt, REPORT_KEY, LT_FF_REPORT, "[luatrace]");
+  if (id != LT_ID_UNKNOWN) lt_ring_event(lt, id, LT_ENTRY);
+  return id;
 }
 
-/* Has the recorder of this recording not answered the VM's hello in time, as may happen after an
-** earlier report? Then ask it again. */
-static int asks_again(lua_State *L)
+static void report_ends(lua_State *L, uint32_t id)
 {
-  LTControl *c = &luajit_usdt_control;
-  if (!is_ours_to_switch() || c->ring != rec.token || L2LT(L)->refused != rec.token) return 0;
-  if (!c->socket[0] && lj_ltlink_isopen()) memcpy(c->socket, rec.path, sizeof(c->socket));
-  return c->socket[0] != '\0';
-}
-
-static void reopen_ring(lua_State *L)
-{
-  L2LT(L)->refused = 0;
-  lj_ltswitch_now(L, NULL);
+  if (id != LT_ID_UNKNOWN && lt_ringon(L2LT(L))) lt_ring_event(L2LT(L), id, LT_RETURN);
 }
 
 const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd)
 {
   const char *why;
-  int err = errno, closed;
+  uint32_t id;
+  int err = errno;
   char **args;
   if (!api_enter()) return BUSY;
   args = copy_options(options);
-  closed = close_ring(L) || asks_again(L);
+  id = report_begins(L);
   why = args ? api_report(args, fd) : api_fail("not enough memory", "");
-  if (closed) reopen_ring(L);
+  report_ends(L, id);
   free(args);
   errno = err;
   return api_leave(why);

@@ -50,6 +50,7 @@ typedef struct Strand {
   uint32_t node, depth;	/* Innermost call; number of open calls. */
   uint32_t over;	/* Open calls without a node. */
   int32_t by;		/* Strand that resumed it. */
+  ptrdiff_t low;	/* Slot offset of the outermost of them. */
 } Strand;
 
 typedef struct Watch {
@@ -193,6 +194,7 @@ static void begin_watch(lua_State *L, LTHooks *h, const Hook *hook, GCobj *what)
   w->strand[0].L = L;
   w->strand[0].depth = 1;
   w->strand[0].by = -1;
+  w->strand[0].low = lt_stackofs(L, L->base);
   w->nstrand = 1;
   w->last = lj_ltctl_monotonic();
   h->open[h->nopen++] = w;
@@ -231,6 +233,7 @@ static void enter(lua_State *L, Watch *w, GCobj *what, void *addr)
   Strand *s = &w->strand[w->cur];
   uint32_t n = 0;
   pass_time(w, lj_ltctl_monotonic());
+  if (!s->over && !s->depth) s->low = lt_stackofs(L, L->base);
   if (!s->over && s->depth < MAXLEVELS) {
     n = *slot_of(w, s->node, addr);
     if (!n) n = new_node(L, w, s->node, what, addr);
@@ -294,18 +297,35 @@ void lj_lthook_event(lua_State *L, GCobj *what, uint32_t kind)
   }
 }
 
-/* An error ends n calls of L. */
-void lj_lthook_unwind(lua_State *L, uint32_t n)
+/* Calls of a strand that remain if an error removes the frames above newbase. */
+static uint32_t remaining(lua_State *L, const Strand *s, TValue *newbase, LTCountCalls count)
+{
+  uint32_t n;
+  if (s->low > lt_stackofs(L, newbase)) return 0;
+  n = count(L, newbase-1, tvref(L->stack) + s->low-2);
+  return n ? n : 1;
+}
+
+/* An error ends n calls of L. newbase, unless NULL: there are more of them, whose frames are gone
+** already; those above newbase end. */
+void lj_lthook_unwind(lua_State *L, uint32_t n, TValue *newbase, LTCountCalls count)
 {
   LTHooks *h = hooks_of(L2LT(L));
   uint32_t i, k;
-  if (!h) return;
-  for (i = h->nopen; i-- > 0; )
-    for (k = 0; k < n && follows(h->open[i], L); k++)
-      if (leave(h->open[i], NULL)) {
+  for (i = h ? h->nopen : 0; i-- > 0; ) {
+    Watch *w = h->open[i];
+    if (!follows(w, L)) continue;
+    if (newbase) {
+      uint32_t open = w->strand[w->cur].depth + w->strand[w->cur].over;
+      uint32_t left = open ? remaining(L, &w->strand[w->cur], newbase, count) : 0;
+      n = open > left ? open - left : 0;
+    }
+    for (k = 0; k < n && follows(w, L); k++)
+      if (leave(w, NULL)) {
 	end_watch(G(L), h, i, 1);
 	break;
       }
+  }
 }
 
 /* -- Coroutines ------------------------------------------------------------- */

@@ -127,18 +127,34 @@ static int receive_now(char *answer)
   return n < 0 && (errno == EAGAIN || errno == EINTR) ? -1 : 0;
 }
 
+/* A descriptor of the recorder's process. -1: there is none; *ended: the recorder has ended. */
+static int open_process(int *ended)
+{
+  int fd = (int)syscall(SYS_pidfd_open, link_.pid, 0);
+  *ended = fd < 0 && errno == ESRCH;
+  return lj_ltctl_fdup(fd);
+}
+
+/* Wait for something to receive, or for the recorder's end. Returns whether it has ended. */
+static int wait_for_recorder(int pidfd, int ms)
+{
+  struct pollfd p[2] = { { link_.socket.fd, POLLIN, 0 }, { pidfd, POLLIN, 0 } };
+  /* One entry more than the program may have open files would be an error. */
+  int n = poll(p, pidfd < 0 ? 1 : 2, ms);
+  if (n < 0 && errno != EINTR) usleep(1000);
+  return n > 0 && pidfd >= 0 && (p[1].revents & POLLIN);
+}
+
 /* The same, waiting. Returns -1 if time is up. */
 int lj_ltlink_receive(char *answer, int ms)
 {
   int64_t end = clock_ms() + ms, left = ms;
-  int pidfd = (int)syscall(SYS_pidfd_open, link_.pid, 0), n = -1;
-  int ended = pidfd < 0 && errno == ESRCH;
+  int ended, n = -1, pidfd = open_process(&ended);
   for (; n < 0 && left > 0; left = end - clock_ms()) {
-    struct pollfd p[2] = { { link_.socket.fd, POLLIN, 0 }, { pidfd, POLLIN, 0 } };
-    if (poll(p, 2, ended ? 0 : (int)left) < 0) continue;
+    int now = wait_for_recorder(pidfd, ended ? 0 : (int)left);
     n = receive_now(answer);
     if (n < 0 && ended) n = 0;
-    ended = ended || (p[1].revents & POLLIN);
+    ended = ended || now;
   }
   if (pidfd >= 0) close(pidfd);
   return n;

@@ -269,7 +269,9 @@ LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 
 LJ_FUNC void lj_lthook_event(lua_State *L, GCobj *what, uint32_t kind);
-LJ_FUNC void lj_lthook_unwind(lua_State *L, uint32_t n);
+/* Calls of a coroutine from one frame down to another: lj_ltstack_countcalls(). */
+typedef uint32_t (*LTCountCalls)(lua_State *L, cTValue *frame, cTValue *stop);
+LJ_FUNC void lj_lthook_unwind(lua_State *L, uint32_t n, TValue *newbase, LTCountCalls count);
 LJ_FUNC void lj_lthook_resume(LTState *lt, lua_State *by, lua_State *co);
 LJ_FUNC void lj_lthook_suspend(LTState *lt, lua_State *co, int status);
 LJ_FUNC void lj_lthook_collect(LTState *lt, lua_State *co);
@@ -283,6 +285,7 @@ LJ_FUNC void lj_lthook_free(LTState *lt);
 LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
+LJ_FUNC uint32_t lj_ltstack_countcalls(lua_State *L, cTValue *frame, cTValue *stop);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_request(lua_State *L);
 LJ_FUNC void lj_ltstack_attributes(lua_State *L);

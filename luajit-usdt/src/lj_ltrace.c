@@ -308,15 +308,6 @@ static lua_State *lender_of(lua_State *L)
   return by && L != by && L->lt_id == by->lt_id ? by : NULL;
 }
 
-/* Number of reported calls of L from one frame down to another. */
-static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop)
-{
-  uint32_t n = 0;
-  for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
-    if (lj_ltstack_frameid(L, frame, 0)) n++;
-  return n;
-}
-
 /* Id of the reported call at or below a frame. An error must cost no more than the
 ** frames it removes, so only a few others are checked. */
 static uint32_t next_call(lua_State *L, cTValue *frame)
@@ -340,24 +331,24 @@ void lj_ltrace_unwind(lua_State *L, TValue *newbase)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  uint32_t n, id;
-  if ((L->base <= newbase && !lt->lostframes) || lt_mute(g)) return;
+  uint32_t n, id, lost = lt->lostframes;
+  if ((L->base <= newbase && !lost) || lt_mute(g)) return;
+  lt->lostframes = 0;
   lj_ltgc_unwind(L, newbase);
   lt_check_current(lt, L, 0);
-  n = count_calls(L, L->base-1, newbase-1);
+  n = lj_ltstack_countcalls(L, L->base-1, newbase-1);
   lj_ltstack_dropcalls(lt, L, lt_stackofs(L, newbase)+1);
-  if (lt_hookon(lt)) lj_lthook_unwind(L, n);
-  if (!n && !lt->lostframes) return;
+  if (lt_hookon(lt)) lj_lthook_unwind(L, n, lost ? newbase : NULL, lj_ltstack_countcalls);
+  if (!n && !lost) return;
   if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)lt_stackofs(L, newbase));
   if (!lt_ringon(lt)) return;
   id = next_call(L, newbase-1);
-  if (lt->lostframes) {
+  if (lost) {
     lua_State *by = lender_of(L);
-    n = count_calls(L, newbase-1, tvref(L->stack));
-    if (by) n += count_calls(by, by->base-1, tvref(by->stack));
+    n = lj_ltstack_countcalls(L, newbase-1, tvref(L->stack));
+    if (by) n += lj_ltstack_countcalls(by, by->base-1, tvref(by->stack));
     n += lj_ltgc_covers(by ? by : L, by ? by->base-1 : tvref(L->stack));
     lj_ltring_ext(lt, LTX_UNWIND, 1, 1, lt_pack(n+1, id), 0);
-    lt->lostframes = 0;
   } else {
     lj_ltring_ext(lt, LTX_UNWIND, 0, 1, lt_pack(n, id), 0);
   }

@@ -91,6 +91,15 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
   return call ? callid(L, fn, call->ctype) : 0;
 }
 
+/* Number of reported calls of L from one frame down to another. */
+uint32_t lj_ltstack_countcalls(lua_State *L, cTValue *frame, cTValue *stop)
+{
+  uint32_t n = 0;
+  for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
+    if (lj_ltstack_frameid(L, frame, 0)) n++;
+  return n;
+}
+
 /* -- Current coroutine and thread ----------------------------------------- */
 
 /* Fire the entry probe for a call that was already running. */

@@ -44,16 +44,18 @@ void lj_lttext_char(LTText *t, char c)
   if (t->n < t->max) t->s[t->n++] = c;
 }
 
+static void add_byte(LTText *t, unsigned char c, char quote)
+{
+  if (c == '\n') lj_lttext_add(t, "\\n");
+  else if (c < 32 || c >= 127 || c == '\\' || c == quote) lj_lttext_add(t, "\\x%02x", c);
+  else lj_lttext_char(t, (char)c);
+}
+
 /* A string of the program, up to max bytes of it. */
 void lj_lttext_escaped(LTText *t, const char *s, size_t n, size_t max)
 {
   size_t i;
-  for (i = 0; i < n && i < max; i++) {
-    unsigned char c = (unsigned char)s[i];
-    if (c == '\n') lj_lttext_add(t, "\\n");
-    else if (c < 32 || c >= 127 || c == '\\') lj_lttext_add(t, "\\x%02x", c);
-    else lj_lttext_char(t, (char)c);
-  }
+  for (i = 0; i < n && i < max; i++) add_byte(t, (unsigned char)s[i], 0);
   if (n > max) lj_lttext_add(t, "...");
 }
 
@@ -82,16 +84,37 @@ void lj_lttext_call(LTText *t, const lua_Debug *call)
 
 /* -- Values ------------------------------------------------------------------ */
 
+/* In quotes, which it has none of itself: it cannot look like two values. */
+static void add_string(LTText *t, const GCstr *str)
+{
+  MSize i;
+  lj_lttext_char(t, '"');
+  for (i = 0; i < str->len && i < VALUE_MAX_; i++)
+    add_byte(t, (unsigned char)strdata(str)[i], '"');
+  if (str->len > VALUE_MAX_) lj_lttext_add(t, "...");
+  lj_lttext_char(t, '"');
+}
+
+/* With a point, whatever the program's locale has there. */
+static void add_number(LTText *t, lua_Number n)
+{
+  static const char others[] = "+-0123456789aefin";
+  char buf[64];
+  size_t whole, point;
+  snprintf(buf, sizeof(buf), "%.14g", n);
+  whole = strspn(buf, others);
+  point = strcspn(buf+whole, others);
+  lj_lttext_add(t, "%.*s%s%s", (int)whole, buf, point ? "." : "", buf+whole+point);
+}
+
 static void add_simple(LTText *t, cTValue *o)
 {
   if (tvisstr(o)) {
-    lj_lttext_char(t, '"');
-    lj_lttext_escaped(t, strVdata(o), strV(o)->len, VALUE_MAX_);
-    lj_lttext_char(t, '"');
+    add_string(t, strV(o));
   } else if (tvisint(o)) {
     lj_lttext_add(t, "%d", intV(o));
   } else if (tvisnum(o)) {
-    lj_lttext_add(t, "%.14g", numV(o));
+    add_number(t, numV(o));
   } else if (tvisnil(o) || tvisbool(o)) {
     lj_lttext_add(t, "%s", tvisnil(o) ? "nil" : tvistrue(o) ? "true" : "false");
   } else {
@@ -115,6 +138,14 @@ static int is_around(const GCtab *tab, const Path *p)
   return 0;
 }
 
+/* A key that needs no quotes. */
+static int is_name(const GCstr *str)
+{
+  const char *s = strdata(str);
+  size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+  return n > 0 && n == str->len && (*s < '0' || *s > '9');
+}
+
 /* key NULL: an element of the array. Returns 0 if there is space for no more. */
 static int add_entry(LTText *t, cTValue *key, cTValue *value, uint32_t n, uint32_t depth,
 		     const Path *path)
@@ -124,7 +155,7 @@ static int add_entry(LTText *t, cTValue *key, cTValue *value, uint32_t n, uint32
     lj_lttext_add(t, "...");
     return 0;
   }
-  if (key && tvisstr(key)) {
+  if (key && tvisstr(key) && is_name(strV(key))) {
     lj_lttext_escaped(t, strVdata(key), strV(key)->len, VALUE_MAX_);
   } else if (key) {
     lj_lttext_char(t, '[');

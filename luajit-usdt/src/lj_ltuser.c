@@ -50,7 +50,7 @@ const char *luaJIT_trace_section_stop(lua_State *L, const char *name)
 
 const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value)
 {
-  size_t n = strlen(key);
+  size_t n = key ? strlen(key) : 0;
   int done;
   if (n == 0 || n > LT_LABEL_KEY_MAX) return "the key of a label must have 1 to 28 bytes";
   done = lj_ltmark_label(user_coroutine(L), key, value);

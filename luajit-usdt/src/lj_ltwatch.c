@@ -24,6 +24,7 @@
 
 #include "lj_bc.h"
 #include "lj_debug.h"
+#include "lj_strscan.h"
 #if LJ_HASJIT
 #include "lj_jit.h"
 #include "lj_trace.h"
@@ -55,13 +56,21 @@ static void line_place(LTWatch *w, const char *text)
   }
 }
 
+/* As Lua reads it, whatever the program's locale has for a point. */
+static double parse_number(const char *text)
+{
+  TValue o;
+  StrScanFmt f = lj_strscan_scan((const uint8_t *)text, (MSize)strlen(text), &o, STRSCAN_OPT_TONUM);
+  return f == STRSCAN_NUM ? o.n : 0;
+}
+
 static void new_item(LTItem *list, uint32_t *n, uint32_t max, char kind, const char *text)
 {
   LTItem *item = *n < max ? &list[(*n)++] : NULL;
   if (!item) return;
   item->kind = kind;
   item->text = text;
-  if (kind == 'n') item->number = strtod(text, NULL);
+  if (kind == 'n') item->number = parse_number(text);
 }
 
 static void request_line(LTWatch *w, char letter, const char *text)

@@ -56,6 +56,9 @@ LUA_API const char *luaJIT_trace_messages(void);
 ** after its end, to the descriptor fd. options are ended by NULL: { "--format", "folded", NULL }.
 ** Everything that happened before this call is in it. Blocks until it is complete. */
 LUA_API const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd);
+/* What luatrace-analyze printed beside the last report, a line each: a pattern that matched nothing,
+** events that are missing. "" if nothing, or if there was no report. */
+LUA_API const char *luaJIT_trace_warnings(void);
 
 /* A section of the program begins or ends in the coroutine L. Sections of one name may be nested.
 ** Names are cut to 98 bytes. These work while nothing is recorded, too: a recording that begins

@@ -137,8 +137,47 @@ struct lt_abi {
   int32_t cf_fp, cf_ret;	/* The caller's frame pointer; return address. */
   int32_t reg_base, reg_pc, reg_dispatch, reg_g, reg_L;  /* In the interpreter. */
   int32_t reg_dispatch_jit, reg_g_jit, reg_base_jit;  /* In compiled code. base: at its head. */
+
+  int64_t rules;		/* struct lt_abi_rules - here; 0: none for this processor. */
 };
 
-typedef char lt_abi_size[sizeof(struct lt_abi) == 544 ? 1 : -1];
+typedef char lt_abi_size[sizeof(struct lt_abi) == 552 ? 1 : -1];
+
+/* Where the innermost frame is at each instruction of the interpreter, from vm_begin on.
+** The checksum is that of the code from which the rules were made: if it differs, do not use
+** them. Of the code, the linker sets the fields: 4 bytes each, which count as 0. */
+struct lt_abi_rules {
+  uint32_t size;		/* Bytes, all of the table. */
+  uint32_t text_size;		/* Bytes of the interpreter's code: vm_end - vm_begin. */
+  uint32_t text_crc;		/* CRC-32C of them. */
+  uint32_t nrules;		/* 0: this interpreter's code was not understood. */
+  uint32_t nfields;
+  /* uint32_t rules[nrules], by offset: offset in the code | LT_RULE_* << 24. It holds up to
+  **   the next one's offset.
+  ** uint32_t fields[nfields]: offsets of the linker's fields, ascending. */
+};
+#define LT_RULE_SHIFT		24
+
+/* "base" and "pc" are the registers reg_base and reg_pc. */
+enum {
+  LT_RULE_REGISTERS,		/* base and pc. */
+  LT_RULE_BASE,			/* L_base; pc is at cf_pc. */
+  LT_RULE_SAVED,		/* base is in rbp, and L_base may be old. */
+  LT_RULE_LINK,			/* pc is the link of the frame at base. */
+  LT_RULE_POP,			/* Results overwrite the frame at base; pc is its link. */
+  LT_RULE_TO_C,			/* Returns to C: pc is the link, less its type. */
+  LT_RULE_TO_C_NEG,		/* pc is -(base of the frame below). */
+  LT_RULE_TO_C_BASE,		/* pc is the base of the frame below. */
+  LT_RULE_SAVED_LINK,		/* The word at cf_pc is the link of the frame at base. */
+  LT_RULE_FALLBACK,		/* Results may overwrite the frame at L_base; the word at
+				** cf_pc is its link. */
+  LT_RULE_ENTER,		/* L_base; the C frame at the stack pointer has no frame of
+				** Lua yet, or no longer. */
+  LT_RULE_RESUMED,		/* Back from a coroutine: cf_L, from the stack pointer on, is
+				** the one that runs. */
+  LT_RULE_UNKNOWN,
+  LT_RULE_LEAVE = 16		/* The C frame is left: it was that many slots (- 16) below
+				** the stack pointer. */
+};
 
 #endif

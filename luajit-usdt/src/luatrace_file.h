@@ -48,7 +48,8 @@ enum {
   LT_BLOCK_MAPS = 5,		/* struct lt_map records of one process. */
   LT_BLOCK_CLOCK = 6,		/* struct lt_clock_info: from time to time, and at the end. */
   LT_BLOCK_NOTE = 7,		/* Text "key=value\n"...: the recorder and its settings. */
-  LT_BLOCK_END = 8		/* struct lt_end_info: written at an orderly end. */
+  LT_BLOCK_END = 8,		/* struct lt_end_info: written at an orderly end. */
+  LT_BLOCK_SAMPLES = 9		/* struct lt_sample records of one stream. */
 };
 
 #define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame of up to LT_PACKED_MAX
@@ -64,16 +65,18 @@ struct lt_block {
   uint64_t sync;		/* LT_SYNC */
   uint16_t type;		/* LT_BLOCK_*; readers skip unknown types. */
   uint16_t flags;		/* LT_BLOCK_F_* */
-  uint32_t stream;		/* EVENTS, FUNCS, STREAM: stream number from 1;
+  uint32_t stream;		/* EVENTS, FUNCS, SAMPLES, STREAM: stream number from 1;
 				** PROCESS, MAPS: process number from 1; else 0. */
   uint32_t payload_size;	/* Bytes in the file, up to LT_PAYLOAD_MAX. */
   uint32_t raw_size;		/* Bytes after decompression. */
   uint32_t count;		/* EVENTS: number of events (records, not words); FUNCS,
-				** MAPS: number of records. */
-  uint32_t seq;			/* EVENTS: 0,1,2... in its stream: reveals a missing block. */
+				** SAMPLES, MAPS: number of records. */
+  uint32_t seq;			/* EVENTS, SAMPLES: 0,1,2... in its stream: reveals a missing
+				** block. */
   uint64_t base_tick;		/* EVENTS: full clock, up to 2^39 ticks before the first
-				** word's time and not after it. */
-  uint64_t end_tick;		/* EVENTS: full clock of the last word, not before base. */
+				** word's time and not after it. SAMPLES: of the earliest. */
+  uint64_t end_tick;		/* EVENTS: full clock of the last word, not before base.
+				** SAMPLES: of the latest. */
   uint32_t coroutine;		/* EVENTS: current coroutine at the start, 0: unknown. */
   uint32_t depth;		/* EVENTS: number of open calls on that coroutine's stack,
 				** or LT_DEPTH_UNKNOWN. */
@@ -84,7 +87,8 @@ struct lt_block {
 #define LT_PACKED_MAX		65536u	/* raw_size of a compressed payload. Small, so that
 					** a hostile file cannot make a reader slow. */
 
-struct lt_stream_info {		/* One Lua VM of one process. */
+struct lt_stream_info {		/* One Lua VM of one process; LTF_SAMPLED: the samples of a
+				** process, of all its threads and Lua VMs. */
   uint32_t process;		/* Process number. */
   uint32_t flags;		/* LTF_* */
   uint64_t state_addr;
@@ -115,6 +119,49 @@ struct lt_map {			/* An executable mapping of a file. */
   uint64_t offset;		/* In the file. */
   uint8_t build_id[32];
   /* char path[path_len], zero bytes up to size. */
+};
+
+/* A thread at one moment, in a stream with LTF_SAMPLED; all of them in the order of their
+** times, with a tolerance of LT_SAMPLE_DISORDER_NS. Functions are described (FUNCS of the
+** same stream) before the samples that use them. */
+struct lt_sample {
+  uint32_t size;		/* Whole record, a multiple of 8. */
+  uint16_t nframes;
+  uint8_t state;		/* LT_SAMPLE_*: what the thread did. */
+  uint8_t flags;		/* LTS_* */
+  uint64_t tick;
+  uint64_t weight_ns;		/* Of CPU time; LTS_OFF_CPU: of the wait that ends at tick. */
+  int32_t tid;			/* In the recorder's namespace. */
+  uint32_t coroutine;		/* Id of the coroutine that runs (as in events), 0: none or
+				** not known. */
+  uint64_t state_addr;		/* Lua VM: address of its global_State, 0: not in Lua. */
+  uint64_t request;		/* Address of the host's request + 1, 0: none. */
+  /* uint64_t frames[nframes], the innermost first: kind:4 (lowest bits) | value:60. */
+};
+#define LT_SAMPLE_FRAMES_MAX	1024u
+#define LT_SAMPLE_DISORDER_NS	1000000000ull
+
+/* lt_sample.state */
+enum {
+  LT_SAMPLE_NATIVE,		/* Not in Lua, or not known. */
+  LT_SAMPLE_INTERPRETER, LT_SAMPLE_COMPILED,
+  LT_SAMPLE_C,			/* A C function, or C code of the VM. */
+  LT_SAMPLE_COLLECTOR, LT_SAMPLE_COMPILER
+};
+
+/* lt_sample.flags */
+#define LTS_OFF_CPU		0x01u	/* The thread did not run; the stack is where it waited. */
+#define LTS_TRUNCATED		0x02u	/* There are more frames than these. */
+
+/* Kinds of frames. */
+enum {
+  LT_FRAME_UNKNOWN,		/* Frames that are not known, or none. value: 0. */
+  LT_FRAME_FUNCTION,		/* id:32 | line << 32: a function of any type that FUNCS
+				** describes, and the line that runs, 0: not known. */
+  LT_FRAME_NATIVE,		/* Address in the process: MAPS say of which file. */
+  LT_FRAME_RETURN,		/* The same; it is the address after a call. */
+  LT_FRAME_COROUTINE		/* Id of the coroutine, 0: not known: the frames before this
+				** one, up to the next inner one of this kind, are its. */
 };
 
 struct lt_clock_info {		/* The three clocks at the same moment. */
@@ -149,6 +196,7 @@ LT_CHECK_SIZE(lt_block, 64);
 LT_CHECK_SIZE(lt_stream_info, 104);
 LT_CHECK_SIZE(lt_process_info, 32);
 LT_CHECK_SIZE(lt_map, 64);
+LT_CHECK_SIZE(lt_sample, 48);
 LT_CHECK_SIZE(lt_clock_info, 24);
 LT_CHECK_SIZE(lt_end_info, 40);
 

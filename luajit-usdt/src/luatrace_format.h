@@ -197,6 +197,7 @@ enum {
 #define LTF_DUALNUM		0x40u
 #define LTF_52COMPAT		0x80u
 #define LTF_FFI			0x100u	/* Calls of C functions by FFI have events. */
+#define LTF_SAMPLED		0x200u	/* Files: samples instead of events. */
 
 /* Classes of C functions that have events. Each includes the ones before. */
 enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
@@ -328,12 +329,14 @@ enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
 
 /* Function description: meta area of the ring, and LT_BLOCK_FUNCS payload.
 ** Each record starts at a multiple of 8 bytes. */
-enum { LT_META_WRAP = 0xffff, LT_FUNC_LUA = 1, LT_FUNC_C = 2, LT_FUNC_FF = 3 };
+enum { LT_META_WRAP = 0xffff, LT_FUNC_LUA = 1, LT_FUNC_C = 2, LT_FUNC_FF = 3,
+       LT_FUNC_KERNEL = 4 };
 
 struct lt_func {
   uint32_t size;		/* Whole record in bytes, a multiple of 8. */
   uint16_t type;		/* LT_FUNC_*: Lua; C function (lua_pushcclosure);
-				** library function. */
+				** library function; in samples: function of the kernel,
+				** with its module as chunk, "" if it has none. */
   uint16_t flags;		/* LT_FUNC_HINT: name comes from the call, not from the
 				** definition or from package.loaded. */
   uint32_t id;			/* > 0, unique in its stream. */

@@ -53,9 +53,10 @@ class BackendHost {
   virtual void has_c_functions(pid_t pid) = 0;
   // The first event of that process has arrived; after_ns: how long after attaching.
   virtual void first_event(pid_t pid, uint64_t after_ns) = 0;
-  // No event came from a process, and why: a warning, but with --children, once other processes
-  // have events, only a message for -v (a server's master does no Lua work).
-  virtual void silent(const std::string& text) = 0;
+  // No event came from that process, and why: a warning, but only a message for -v with --children,
+  // once other processes have events (a server's master does no Lua work), and with -q if a message
+  // about the processes that do the work takes its place.
+  virtual void silent(pid_t pid, const std::string& text) = 0;
   // A message for -v.
   virtual void detail(const std::string& text) = 0;
   // A warning, unless it is about a file that has ended: that was reported already.

@@ -23,6 +23,7 @@ struct Options {
   double seconds = 0;             // 0: no limit
   std::vector<std::string> pids;  // -p, as given; excludes a command
   bool children = false;
+  bool all = false;               // -a: every process of the system; excludes -p and a command
   std::string via = "auto";       // auto, direct, bpf
   std::string seccomp = "check";  // check, ignore
   std::string bpf_link = "auto";  // auto, multi, each
@@ -36,15 +37,24 @@ struct Options {
   bool json = false;               // with stack
   std::vector<std::string> watch;  // places to watch, as given
   std::string watch_request;       // the same for Lua VMs, with what to print (luatrace_watch.h)
-  bool no_file = false;            // only what is watched is printed, no trace is written
+  uint32_t sample_hz = 0;          // samples in place of events, per second; 0: not
+  std::vector<uint32_t> threads;   // only these
+  bool user_only = false, kernel_only = false, lua_only = false;  // which functions of a sample
+  uint32_t max_stack = 0;                                         // functions; 0: as many as fit
+  std::string push;                       // URL to which windows are pushed, one after the other
+  double every = 0;                       // seconds from one window to the next, with push
+  std::vector<std::string> push_options;  // of luatrace-analyze, for that
+  bool no_file = false;                   // only what is watched is printed, no trace is written
   bool verbose = false;
   bool quiet = false;
   std::vector<std::string> command;
   std::string self;  // argv[0]
 
-  bool attach() const { return !pids.empty(); }
+  bool attach() const { return all || !pids.empty(); }
+  // Are processes attached to that nobody has named?
+  bool finds_processes() const { return all || children; }
   // May several processes be attached to?
-  bool several() const { return children || pids.size() > 1; }
+  bool several() const { return finds_processes() || pids.size() > 1; }
   bool file_per_process() const { return output.find("%p") != std::string::npos; }
 };
 

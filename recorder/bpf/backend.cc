@@ -204,7 +204,7 @@ void BpfBackend::warn_no_response(pid_t pid, Live& live, uint64_t now) {
   if (live.began || live.warned_no_response || now < live.attached_ns + kResponseLimit) return;
   live.warned_no_response = true;
   if (!options_.quiet)
-    host_.silent("process " + std::to_string(pid) + ": " + live.waker.no_response_text());
+    host_.silent(pid, "process " + std::to_string(pid) + ": " + live.waker.no_response_text());
 }
 
 int BpfBackend::poll(uint64_t now) {

@@ -35,8 +35,6 @@ struct PerfLink {
   uint64_t cookie;
 };
 
-enum class Op : uint32_t { kMulti, kEach, kClose };
-
 // Descriptors of a link, in the keeper.
 struct Link {
   int link = -1, event = -1;
@@ -78,6 +76,8 @@ struct LinkKeeper::Answer {
 };
 
 struct LinkKeeper::Request {
+  enum class Op : uint32_t { kMulti, kEach, kClose };
+
   uint64_t sequence = 0;
   Op op = Op::kClose;
   int number = 0;     // of the link
@@ -202,7 +202,7 @@ int LinkKeeper::make(Request& request) {
   const int error = call(request);
   if (error == 0) return used_[number] = true, request.number;
   if (error != -ETIMEDOUT) return error;
-  request.op = Op::kClose;  // it may still be made: close it
+  request.op = Request::Op::kClose;  // it may still be made: close it
   used_[number] = !send_request(request);
   return error;
 }
@@ -213,7 +213,7 @@ int LinkKeeper::attach(Mechanism mechanism, const std::string& path, const Site&
   std::string full = path;
   if (path.starts_with(kSelf))
     full = "/proc/" + read_link("/proc/self") + path.substr(kSelf.size());
-  Request request{.op = multi ? Op::kMulti : Op::kEach,
+  Request request{.op = multi ? Request::Op::kMulti : Request::Op::kEach,
                   .type = multi ? 0 : uprobe_type(),
                   .pid = pid,
                   .site = site};

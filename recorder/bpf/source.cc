@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kSettleLimit = 150 * kMillisecond;  // for running VMs, at the end
 constexpr size_t kMaxHeld = 64u << 20;                 // bytes
 constexpr size_t kHeldCost = 64;                       // bytes of a record beside its own
-constexpr size_t kMaxFiles = 64;                       // attached, of a process
+constexpr size_t kMaxAttached = 64;                    // attached, of a process
 constexpr size_t kMaxLayouts = 16, kMaxLayoutsOfProcess = 4;
 constexpr uint64_t kDrainNs = 20'000'000;     // of one drain()
 constexpr uint64_t kClockPause = 64;          // records between looks at the clock
@@ -95,8 +95,8 @@ bool Source::is_too_many(AttachedProcess& a, const LuaFile& file) {
                                   [&](const auto& p) { return p->same_layout(file.probed); });
   if (!loaded && programs_.size() >= kMaxLayouts) unload_unused();
   std::string what;
-  if (a.files.size() >= kMaxFiles)
-    what = "has had more than " + std::to_string(kMaxFiles) + " LuaJITs";
+  if (a.files.size() >= kMaxAttached)
+    what = "has had more than " + std::to_string(kMaxAttached) + " LuaJITs";
   else if (!loaded && a.layouts >= kMaxLayoutsOfProcess)
     what = "has LuaJITs with more than " + std::to_string(kMaxLayoutsOfProcess) +
            " layouts of probe arguments";
@@ -310,7 +310,7 @@ void Source::take_exec(AttachedProcess& a) {
   if (finished_) return;  // Another thread detaches: what the new program has mapped is not wanted.
   a.waits = true;
   const MappedLua lua = mapped_.look(a.pid);
-  if (a.files.size() + lua.files.size() > kMaxFiles) {  // most are those of earlier programs
+  if (a.files.size() + lua.files.size() > kMaxAttached) {  // most are those of earlier programs
     for (const auto& p : programs_) p->detach(a.slot);
     a.files.clear();
   }

@@ -33,6 +33,7 @@ void CommandBackend::attach_by(std::unique_ptr<Backend> backend,
 // -- Starting --
 
 std::vector<std::pair<std::string, std::string>> CommandBackend::environment() const {
+  if (listener_ == nullptr) return {};
   std::vector<std::pair<std::string, std::string>> e = {{LT_ENV_SOCKET, listener_->path()}};
   if (!options_.include.empty()) e.emplace_back(LT_ENV_INCLUDE, lines_of(options_.include));
   if (!options_.exclude.empty()) e.emplace_back(LT_ENV_EXCLUDE, lines_of(options_.exclude));
@@ -157,7 +158,7 @@ void CommandBackend::forget(pid_t pid) {
 // Often at first: a short command must be examined while it runs, if only to name it.
 int CommandBackend::poll(uint64_t now) {
   report_orphans(now);
-  const bool young = recorded_ == 0 && now - begin_ns_ < kSecond / 20;
+  const bool young = listener_ != nullptr && recorded_ == 0 && now - begin_ns_ < kSecond / 20;
   const int pause = young ? 1 : kPauseMs;
   return attacher_ != nullptr ? std::min(pause, attacher_->poll(now)) : pause;
 }
@@ -182,7 +183,7 @@ std::vector<std::string> CommandBackend::remarks() {
 
 std::vector<std::string> CommandBackend::diagnosis(uint32_t reason) {
   std::vector<std::string> lines;
-  if (recorded_ == 0 && refused_ == 0 && reason != LTQ_SIGNAL)
+  if (options_.sample_hz == 0 && recorded_ == 0 && refused_ == 0 && reason != LTQ_SIGNAL)
     lines = diagnosis_.report(own_library_dir());
   if (outsiders_ > 0 && !options_.quiet)
     lines.push_back(counted(outsiders_, "connection") +

@@ -34,6 +34,9 @@ class CommandBackend : public Backend {
   // Forks: create it before any thread. Options and host must outlive it. root: see ListenerApart.
   CommandBackend(const Options& options, BackendHost& host, CommandFile file, pid_t root = 0);
 
+  // Lua VMs are not asked to connect: they are only observed. Before begin().
+  void do_not_listen() { listener_.reset(); }
+
   // Attaches to processes instead of draining their rings: `attach` is called for each process that
   // sends a ring, and returns why it is not recorded (the rest of a sentence) or an empty text.
   void attach_by(std::unique_ptr<Backend> backend, std::function<std::string(const Peer&)> attach);

@@ -39,6 +39,8 @@ constexpr uint64_t kRingsNs = 20 * kMillisecond;       // for new rings of a pro
 constexpr uint64_t kLastRingsNs = 300 * kMillisecond;  // for those of all processes, at the end
 constexpr uint64_t kReleaseNs = 300 * kMillisecond;    // for releasing targets, in one turn
 constexpr uint64_t kPassNs = 100 * kMillisecond;       // for a pass over all processes
+constexpr uint64_t kPausePerSpent = 20;                // after a pass: 5 % of a processor, but
+constexpr uint64_t kLongestPauseMs = 1000;             // new Lua VMs do not wait longer than this
 constexpr size_t kMaxRemarks = 100;
 
 uint32_t class_number(const std::string& name) {
@@ -489,10 +491,12 @@ int DirectBackend::poll(uint64_t now) {
     const std::string late = quiet_ ? "" : late_text(live, now);
     if (late.empty()) return;
     const std::string text = "process " + std::to_string(live.pid) + ": " + late;
-    live.pass.unreadable ? log(text) : host_.silent(text);
+    live.pass.unreadable ? log(text) : host_.silent(live.pid, text);
   });
   const uint64_t spent = (monotonic_ns() - now) / kMillisecond;
-  return waiting ? 1 : static_cast<int>(std::clamp<uint64_t>(spent * 20, 5, 100));
+  return waiting
+             ? 1
+             : static_cast<int>(std::clamp<uint64_t>(spent * kPausePerSpent, 5, kLongestPauseMs));
 }
 
 // Many VMs may have made their rings since the last pass, and a VM that is released closes its
@@ -553,7 +557,7 @@ std::vector<std::string> DirectBackend::remarks() {
                          " not recorded: the recording ended before their rings could be opened");
     const std::string why = host_.has_streams(live.pid) ? "" : silence_text(live);
     if (!why.empty() && is_idle(live))
-      host_.silent(prefix + why);
+      host_.silent(live.pid, prefix + why);
     else if (!why.empty())
       remarks_.push_back(prefix + why);
   }

@@ -13,7 +13,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kEndless = UINT64_MAX;  // as the end of an absence: as long as the VM is there
-constexpr uint64_t kPart = 1u << 24;       // ticks of it in one record, or more
+constexpr uint64_t kTicksPerRecord = 1u << 24;  // ticks of it in one record, or more
 
 std::atomic<bool> warned{false};
 
@@ -109,7 +109,7 @@ void CpuTime::put_due(uint64_t tick, std::vector<uint64_t>& out) {
     a.from = std::max(a.from, since_);
     const bool endless = a.to == kEndless;
     const uint64_t to = endless ? tick : a.to;
-    if (endless && tick < a.from + kPart) return;
+    if (endless && tick < a.from + kTicksPerRecord) return;
     if (to > a.from && a.from + (to - a.from) / 2 > tick) return;
     if (to > a.from) put({a.from, to, a.kind}, tick, out);
     if (endless) return static_cast<void>(a.from = tick);

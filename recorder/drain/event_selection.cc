@@ -13,8 +13,8 @@ std::unique_ptr<TraceWriter> EventSelection::make_writer(WriteQueue& queue, Outp
                                                file.name, std::move(settings.open), rate);
     return std::make_unique<TraceWriter>(flight_->sink(), std::move(file.name), file.header);
   }
-  auto writer = std::make_unique<TraceWriter>(queue.file(file.opened.fd, file.empty_it), file.name,
-                                              file.header);
+  auto writer =
+      std::make_unique<TraceWriter>(queue.file(file.opened, file.empty_it), file.name, file.header);
   if (file.compression > 0) writer->compress(file.compression);
   if (settings.only_slow.empty()) return writer;
   auto slow = std::make_unique<SlowTrees>(std::move(writer), std::move(settings.only_slow),

@@ -11,7 +11,7 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint64_t kPart = 4u << 20;  // bytes, between two passes of the drainer
+constexpr uint64_t kBytesPerPass = 4u << 20;  // bytes, between two passes of the drainer
 
 constexpr const char* kAtTheEnd = "end of the recording";
 
@@ -58,6 +58,7 @@ std::unique_ptr<BlockSink> FlightRecorder::sink() {
 // -- When --
 
 bool FlightRecorder::is_allowed(const std::string& why, bool automatic) {
+  if (settings_.one_file) return false;
   const uint64_t now = monotonic_ns();
   if (automatic && (automatic_ >= kMaxAutomatic || now < automatic_ns_ + kPauseNs))
     return left_out_++, false;
@@ -84,6 +85,8 @@ void FlightRecorder::request(const std::string& why, const lt_file_header& heade
   std::string obstacle;
   if (busy_ && kept_)
     obstacle = "other snapshots are being written";
+  else if (file.name.empty() && settings_.one_file)
+    obstacle = "the recording has no file: name that of the snapshot";
   else if (file.name.empty() && !is_allowed(why, false))
     obstacle = "--max-size: there is no space for another snapshot";
   if (!obstacle.empty()) {
@@ -127,7 +130,8 @@ bool FlightRecorder::begin(Request r) {
   busy_ = writes_ = true;
   lt_file_header header = writing_.header;
   begin_at(header, writing_.window.start_tick(), writing_.now);
-  out_ = std::make_unique<TraceWriter>(queue_.file(opened.fd, true), name, header);
+  out_ = std::make_unique<TraceWriter>(queue_.file(std::move(opened), true, Publish::kClose), name,
+                                       header);
   if (settings_.compression > 0) out_->compress(settings_.compression);
   end_ = {};
   end_.reason = LTQ_SIGNAL;
@@ -136,7 +140,8 @@ bool FlightRecorder::begin(Request r) {
 }
 
 void FlightRecorder::step() {
-  if (writes_ && out_->ok() && !queue_.full() && !writing_.window.write(*out_, kPart)) complete();
+  if (writes_ && out_->ok() && !queue_.full() && !writing_.window.write(*out_, kBytesPerPass))
+    complete();
   conclude();
   if (!busy_ && kept_) begin(*std::exchange(kept_, std::nullopt));
 }
@@ -188,7 +193,7 @@ void FlightRecorder::finish(uint32_t reason, int status, const lt_file_header& h
                             const lt_clock_info& now) {
   const auto write_all = [this] {
     while (writes_ && out_->ok())
-      if (!writing_.window.write(*out_, kPart)) complete();
+      if (!writing_.window.write(*out_, kBytesPerPass)) complete();
   };
   write_all();
   settle();
@@ -222,7 +227,8 @@ std::vector<std::string> FlightRecorder::remarks() const {
                     " of functions did not fit into memory");
   if (watch_)
     for (const std::string& name : watch_->unmatched())
-      lines.push_back("--slow or --on-error " + shell_word(name) + ": no such function was seen");
+      lines.push_back("--slow or --on-error " + shell_word(name) +
+                      ": no such function was seen (CHUNK:LINE of its definition needs no name)");
   return lines;
 }
 

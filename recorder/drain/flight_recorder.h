@@ -43,6 +43,7 @@ struct FlightSettings {
   std::vector<WatchRule> rules;
   uint64_t max_size = 0;  // of all snapshots together, 0: no limit
   int compression = 0;
+  bool one_file = false;  // there is no name for a second one: only for that at the end
   bool quiet = false;
 };
 

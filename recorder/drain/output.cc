@@ -110,6 +110,9 @@ bool Output::has_space(uint64_t bytes) {
   if (selection_.takes_all() && !finished_ && max_size_ != 0 &&
       writer_->bytes() + reserved_ + bytes > max_size_)
     full_ = true;
+  if (selection_.takes_all() && !dead() &&
+      !queue_.disk_has_space(writer_->unflushed() + reserved_ + bytes))
+    full_ = disk_full_ = true;
   return !dead();
 }
 
@@ -125,6 +128,8 @@ void Output::announce_early_end() {
   reported_end_ = true;
   if (!writer_->ok())
     log(writer_->error() + "; the recording ends there, the program continues");
+  else if (disk_full_)
+    queue_.announce_scarce();
   else
     log(writer_->name() + ": --max-size " + grouped(max_size_) +
         " was reached; the recording ends, the program continues");
@@ -162,7 +167,9 @@ void Output::finish(uint32_t reason, int exit_status) {
     writer_->write_clock(time_.end);
     lt_end_info info{};
     info.lost = totals_.lost;
-    info.reason = full_ ? static_cast<uint32_t>(LTQ_MAX_SIZE) : reason;
+    info.reason = disk_full_ ? static_cast<uint32_t>(LTQ_DISK)
+                  : full_    ? static_cast<uint32_t>(LTQ_MAX_SIZE)
+                             : reason;
     info.exit_status = exit_status;
     writer_->write_end(info);
     const ClockRate rate = rate_so_far();

@@ -75,8 +75,9 @@ class Output {
   void write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
   void write_clock();
 
-  // Is there space for this many more bytes, apart from the reserved space? After the first no the
-  // answer is always no, and the output is dead().
+  // Is there space for this many more bytes, apart from the reserved space: in the file, and on the
+  // disk, if the queue watches that? After the first no the answer is always no, and the output is
+  // dead().
   bool has_space(uint64_t bytes);
   // Can it take events now? If not they stay in the rings until the disk has caught up.
   bool ready() const { return selection_.flight() != nullptr || !queue_.full(); }
@@ -132,7 +133,7 @@ class Output {
   int compression_;
   uint64_t reserved_;
   size_t users_ = 0;
-  bool full_ = false;
+  bool full_ = false, disk_full_ = false;  // the second: because of the disk
   bool finished_ = false;
   bool reported_end_ = false;
   std::set<uint32_t> cut_streams_;  // whose last events are not in the file

@@ -42,9 +42,10 @@ bool wait_on(std::condition_variable& changed, std::unique_lock<std::mutex>& loc
 class WriteQueue::File : public BlockSink {
  public:
   struct Shared {
-    explicit Shared(int fd) : sink(fd), fd(fd), seekable(sink.seekable()) {}
+    Shared(OpenedOutput output, Publish when)
+        : fd(output.fd), sink(std::move(output), when), seekable(sink.seekable()) {}
+    const int fd;  // for queries; the sink's
     FileSink sink;
-    const int fd;            // for queries; the sink's
     uint64_t keep_free = 0;  // bytes of the file system; 0: not known yet
     const bool seekable;
     std::atomic<bool> failed = false;
@@ -55,7 +56,8 @@ class WriteQueue::File : public BlockSink {
     bool given_up = false;
   };
 
-  File(WriteQueue& queue, int fd) : queue_(queue), shared_(std::make_shared<Shared>(fd)) {}
+  File(WriteQueue& queue, OpenedOutput output, Publish when)
+      : queue_(queue), shared_(std::make_shared<Shared>(std::move(output), when)) {}
   ~File() override { close(); }
 
   bool seekable() const override { return shared_->seekable; }
@@ -84,7 +86,7 @@ struct WriteQueue::Task {
   lt_file_header header = {};
 
   void run();
-  bool is_disk_scarce();
+  int64_t disk_left();
 };
 
 // -- The files --
@@ -165,8 +167,8 @@ WriteQueue::~WriteQueue() {
   thread_.join();
 }
 
-std::unique_ptr<BlockSink> WriteQueue::file(int fd, bool empty_it) {
-  auto made = std::make_unique<File>(*this, fd);
+std::unique_ptr<BlockSink> WriteQueue::file(OpenedOutput output, bool empty_it, Publish when) {
+  auto made = std::make_unique<File>(*this, std::move(output), when);
   if (empty_it) made->restart();
   return made;
 }
@@ -217,13 +219,29 @@ void WriteQueue::Task::run() {
   file->written = sink.written();
 }
 
-bool WriteQueue::Task::is_disk_scarce() {
+// Bytes beyond those that are kept free; may be negative.
+int64_t WriteQueue::Task::disk_left() {
   struct statvfs disk {};
-  if (kind != kWrite || !file->seekable || fstatvfs(file->fd, &disk) != 0) return false;
+  if (!file->seekable || fstatvfs(file->fd, &disk) != 0) return INT64_MAX;
   const uint64_t left = uint64_t{disk.f_bavail} * disk.f_frsize;
   if (file->keep_free == 0)
     file->keep_free = std::min(uint64_t{disk.f_blocks} * disk.f_frsize / 10, left / 2);
-  return left < file->keep_free;
+  return static_cast<int64_t>(left) - static_cast<int64_t>(file->keep_free);
+}
+
+bool WriteQueue::disk_has_space(uint64_t bytes) {
+  if (!watches_disk_) return true;
+  const uint64_t waiting =
+      held_;  // before disk_left_: a write that ends now counts twice, not never
+  const int64_t left = disk_left_;
+  if (left != INT64_MAX && left < static_cast<int64_t>(waiting + bytes)) scarce_ = true;
+  return !scarce_;
+}
+
+void WriteQueue::announce_scarce() {
+  if (!announced_scarce_.exchange(true))
+    log("the disk is nearly full: the recording ends, the program continues (with -d or "
+        "--max-size this is not checked)");
 }
 
 void WriteQueue::run() {
@@ -240,8 +258,11 @@ void WriteQueue::run() {
     task.file->writing = task.batch.notes;
     lock.unlock();
     task.run();
-    if (watches_disk_ && task.is_disk_scarce()) scarce_ = true;
+    const bool looks = watches_disk_ && task.kind == Task::kWrite;
+    const int64_t disk_left = looks ? task.disk_left() : INT64_MAX;
     lock.lock();
+    if (disk_left < 0) scarce_ = true;
+    if (disk_left != INT64_MAX) disk_left_ = disk_left;
     task.file->writing.clear();
     if (!sink.ok() && !task.file->given_up) {
       if (notes.empty()) notes = sink.withdraw();

@@ -30,9 +30,13 @@ class WriteQueue {
   explicit WriteQueue(uint64_t limit = kLimit);
   ~WriteQueue();  // waits until everything is written: check idle() first
 
-  // A file of this queue, which closes fd in the end. The sink may outlive the queue, but must not
-  // be used then. empty_it: a regular file is emptied first.
-  std::unique_ptr<BlockSink> file(int fd, bool empty_it);
+  // A file of this queue, which closes output.fd in the end. The sink may outlive the queue, but
+  // must not be used then. empty_it: a regular file is emptied first. when: it gets its name.
+  std::unique_ptr<BlockSink> file(OpenedOutput output, bool empty_it,
+                                  Publish when = Publish::kFirstWrite);
+  std::unique_ptr<BlockSink> file(int fd, bool empty_it) {
+    return file(OpenedOutput{fd}, empty_it);
+  }
 
   // Should nothing be read that would have to be written? False after wait_for_space().
   bool full() const { return !patient_ && held_ >= limit_; }
@@ -51,9 +55,15 @@ class WriteQueue {
   bool wait_until_written(uint64_t until_ns);
   bool is_slow() const { return slow_; }  // waiting timed out once
   // From now on disk_is_scarce() is true once the file system of a regular file has less than a
-  // tenth of its space left (or less than half of what was left at first, if that is less).
+  // tenth of its space left (or less than half of what was left at first, if that is less), or
+  // would have when everything that waits is written.
   void watch_disk() { watches_disk_ = true; }
   bool disk_is_scarce() const { return scarce_; }
+  // Would the disk not be scarce either with this many more bytes? To be asked before each block;
+  // after the first no the disk is scarce. As of the last write: only the writing thread looks.
+  bool disk_has_space(uint64_t bytes);
+  // Logs once that the recording ends for lack of space.
+  void announce_scarce();
   bool idle() const { return held_tasks_ == 0; }
 
  private:
@@ -67,7 +77,9 @@ class WriteQueue {
   const uint64_t limit_;
   std::atomic<uint64_t> held_ = 0, held_tasks_ = 0;
   std::atomic<bool> patient_ = false, was_full_ = false, slow_ = false;
-  std::atomic<bool> watches_disk_ = false, scarce_ = false;
+  std::atomic<bool> watches_disk_ = false, scarce_ = false, announced_scarce_ = false;
+  // Of the disk, beyond what is kept free, when the last write ended; what waits now goes off it.
+  std::atomic<int64_t> disk_left_ = INT64_MAX;
   std::mutex mutex_;  // protects the members below
   std::condition_variable work_, done_;
   std::deque<Task> tasks_;

@@ -33,11 +33,13 @@ bool cpu_has_invariant_tsc() {
 #endif
 }
 
-// Where the file cannot be read (some containers), the CPU's flags must do.
+// Where the file cannot be read (some containers), the CPU's flags must do. The clocks of
+// hypervisors are computed from the TSC.
 bool kernel_trusts_tsc() {
   std::ifstream in("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string name;
-  return !(in >> name) || name == "tsc";
+  return !(in >> name) || name == "tsc" || name == "kvm-clock" ||
+         name == "hyperv_clocksource_tsc_page";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ constexpr size_t kMaxMappings = 65536;
 constexpr size_t kMaxText = 8u << 20;  // of /proc/PID/maps
 // Of reported mappings, and of files whose build-id is known.
 constexpr size_t kMaxSeenBytes = 16u << 20;
-constexpr uint32_t kMaxAtOnce = 256;  // reported at a time
+constexpr uint32_t kMaxReported = 256;  // reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else in this form.
 std::string unescape(std::string_view path) {
@@ -227,7 +227,7 @@ uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& o
     const std::string key = std::to_string(m.start) + "-" + std::to_string(m.end) + "+" +
                             std::to_string(m.offset) + ":" + std::to_string(m.inode) + m.path;
     if (seen_.contains(key)) continue;
-    if (count == kMaxAtOnce || (count > 0 && monotonic_ns() >= end_ns)) {
+    if (count == kMaxReported || (count > 0 && monotonic_ns() >= end_ns)) {
       more_ = true;
       break;
     }

@@ -20,8 +20,8 @@ namespace luatrace::record {
 namespace {
 
 constexpr uint64_t kLookPause = 50'000'000;  // ns
-constexpr int kBuffer = 4 << 20;  // bytes of the socket's buffer: some ten thousand messages
-constexpr int kMaxAtOnce = 4096;  // messages per take()
+constexpr int kBuffer = 4 << 20;    // bytes of the socket's buffer: some ten thousand messages
+constexpr int kMaxMessages = 4096;  // messages per take()
 // PROC_EVENT_*: the type has another name in newer headers.
 constexpr uint32_t kNone = 0, kFork = 1, kExec = 2;
 
@@ -106,7 +106,7 @@ bool ProcessMonitor::take(std::vector<ProcessEvent>& events) {
   char bytes[512];
   has_more_ = false;
   for (int i = 0; has_kernel_events(); i++) {
-    if (i == kMaxAtOnce) {
+    if (i == kMaxMessages) {
       has_more_ = true;
       break;
     }

@@ -18,7 +18,7 @@
 namespace luatrace::record {
 namespace {
 
-constexpr size_t kPage = 4096, kData = 16 * kPage;  // about 2,000 switches
+constexpr size_t kHead = 4096, kData = 16 * 4096;  // bytes: a page, and about 2,000 switches
 
 // struct perf_event_attr::sample_type in the order in which the kernel writes the fields.
 struct SampleId {
@@ -52,17 +52,17 @@ std::unique_ptr<SwitchEvents> SwitchEvents::open(pid_t tid, std::string* why) {
   Descriptor fd(static_cast<int>(syscall(SYS_perf_event_open, &a, tid, -1, -1,
                                          static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
   if (fd < 0) return *why = "perf_event_open: " + reason(errno), nullptr;
-  void* p = mmap(nullptr, kPage + kData, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* p = mmap(nullptr, kHead + kData, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (p == MAP_FAILED) return *why = "mmap of a perf event: " + reason(errno), nullptr;
   return std::unique_ptr<SwitchEvents>(new SwitchEvents(std::move(fd), static_cast<std::byte*>(p)));
 }
 
 SwitchEvents::~SwitchEvents() {
-  munmap(memory_, kPage + kData);
+  munmap(memory_, kHead + kData);
 }
 
 void SwitchEvents::copy(uint64_t at, void* to, size_t size) const {
-  const std::byte* const data = memory_ + kPage;
+  const std::byte* const data = memory_ + kHead;
   const size_t begin = at % kData, first = std::min(size, kData - begin);
   std::memcpy(to, data + begin, first);
   std::memcpy(static_cast<std::byte*>(to) + first, data, size - first);

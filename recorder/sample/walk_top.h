@@ -5,31 +5,29 @@
 
 #include "recorder/sample/walk_trace.h"
 
-#define WALK_G(member) walk_word(w, w->g + WALK_OFFSET(w->abi->g_##member))
-#define WALK_J(member) \
-  walk_word(w, w->g + WALK_OFFSET(w->abi->g_J) + WALK_OFFSET(w->abi->J_##member))
+#define WALK_G(member) walk_word(w, w->g + WALK_OFFSET(w->abi.g_##member))
+#define WALK_J(member) walk_word(w, w->g + WALK_OFFSET(w->abi.g_J) + WALK_OFFSET(w->abi.J_##member))
 
-WALK_FN int walk_from(struct walk* w, uint64_t base, uint64_t pc) {
+WALK_INLINE int walk_from(struct walk* w, uint64_t base, uint64_t pc) {
   w->base = base;
   w->pc = pc;
   return 1;
 }
 
 /* The pc that the interpreter has stored before it called C. */
-WALK_FN uint64_t walk_saved_pc(struct walk* w) {
-  return w->frame == 0 ? 0 : walk_word(w, walk_plain(w, w->frame) + WALK_OFFSET(w->abi->cf_pc));
+WALK_INLINE uint64_t walk_saved_pc(struct walk* w) {
+  return w->frame == 0 ? 0 : walk_word(w, walk_plain(w, w->frame) + WALK_OFFSET(w->abi.cf_pc));
 }
 
-WALK_FN int walk_unknown(struct walk* w, uint64_t base) {
+WALK_INLINE int walk_unknown(struct walk* w, uint64_t base) {
   walk_add(w, WALK_UNKNOWN, 0, 0);
   return walk_from(w, base, 0);
 }
 
 /* L has left the C frame at `at`, its last one (0: not known): its resumer runs, or the host, and
- *then
- ** this returns 0. */
-WALK_FN int walk_left(struct walk* w, uint64_t at) {
-  w->frame = at != 0 ? at | (uint64_t)w->abi->cf_resume : 0;
+** then this returns 0. */
+WALK_INLINE int walk_left(struct walk* w, uint64_t at) {
+  w->frame = at != 0 ? at | (uint64_t)w->abi.cf_resume : 0;
   if (walk_resumer(w)) return 1;
   w->state = WALK_OUTSIDE;
   return 0;
@@ -56,13 +54,13 @@ WALK_FN int walk_registers(struct walk* w) {
 
 /* The interpreter, where it enters compiled code or leaves it. */
 WALK_FN int walk_at_trace(struct walk* w) {
-  if (w->vmstate == w->abi->st_interp && w->r.base == w->jit_base) return walk_registers(w);
+  if (w->vmstate == w->abi.st_interp && w->r.base == w->jit_base) return walk_registers(w);
   w->state = WALK_LEAVING;
-  if (w->vmstate == w->abi->st_exit) { /* rcx, rax: the trace, the exit */
+  if (w->vmstate == w->abi.st_exit) { /* rcx, rax: the trace, the exit */
     const uint64_t trace = walk_trace_object(w, w->r.c & 0xffffffff);
     const uint32_t exit = (uint32_t)w->r.a, n = w->n;
     walk_from(w, w->jit_base, 0);
-    if (trace != 0 && exit < walk_u16(w, trace + WALK_OFFSET(w->abi->T_nsnap)) &&
+    if (trace != 0 && exit < walk_u16(w, trace + WALK_OFFSET(w->abi.T_nsnap)) &&
         walk_snapshot(w, trace, exit, 0))
       return 1;
     w->n = n;
@@ -74,59 +72,77 @@ WALK_FN int walk_at_trace(struct walk* w) {
   return walk_unknown(w, w->jit_base);
 }
 
+/* The exit from a trace: C code restores the frames that it had inlined. */
+WALK_FN int walk_exit(struct walk* w) {
+  const uint64_t trace = walk_trace_object(w, WALK_J(parent) & 0xffffffff);
+  const uint64_t exit = WALK_J(exitno) & 0xffffffff;
+  const uint32_t n = w->n;
+  w->state = WALK_LEAVING;
+  walk_from(w, WALK_L(base), 0);
+  if (trace == 0 || exit >= walk_u16(w, trace + WALK_OFFSET(w->abi.T_nsnap)))
+    return walk_unknown(w, w->base);
+  /* Without inlined calls it is the same frame before and after. */
+  if (walk_snapshot(w, trace, (uint32_t)exit, 1)) return 1;
+  w->n = n;
+  w->listed = 0;
+  return walk_unknown(w, w->base);
+}
+
 WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
   const uint64_t pc = w->r.pc;
-  if (rule == WALK_R_RESUMED) {
-    w->L = walk_word(w, w->r.sp + WALK_OFFSET(w->abi->cf_L));
+  if (rule == LT_RULE_RESUMED) {
+    w->L = walk_word(w, w->r.sp + WALK_OFFSET(w->abi.cf_L));
     w->frame = WALK_L(cframe);
     return walk_from(w, WALK_L(base), 0);
   }
   const uint64_t plain = walk_plain(w, w->frame);
   if (w->frame == 0)
-    return walk_left(w, rule >= WALK_R_LEAVE ? w->r.sp - 8 * (rule - WALK_R_LEAVE) : w->r.sp);
+    return walk_left(w, rule >= LT_RULE_LEAVE ? w->r.sp - 8 * (rule - LT_RULE_LEAVE) : w->r.sp);
   switch (rule) {
-    case WALK_R_BASE:
+    case LT_RULE_BASE:
+      if (w->vmstate == w->abi.st_exit) return walk_exit(w);
       return walk_from(w, WALK_L(base), walk_saved_pc(w));
-    case WALK_R_SAVED:
+    case LT_RULE_SAVED:
       return walk_from(w, w->r.fp, pc);
-    case WALK_R_LINK:
+    case LT_RULE_LINK:
       w->link = pc;
       return walk_from(w, w->r.base, 0);
-    case WALK_R_SAVED_LINK:
+    case LT_RULE_SAVED_LINK:
       w->link = walk_saved_pc(w);
       return walk_from(w, w->r.base, 0);
-    case WALK_R_POP:
+    case LT_RULE_POP:
       return walk_pop(w, w->r.base, pc);
-    case WALK_R_FALLBACK:
+    case LT_RULE_FALLBACK:
       return walk_pop(w, WALK_L(base), walk_saved_pc(w));
-    case WALK_R_TO_C:
+    case LT_RULE_TO_C:
       if ((pc & 3) == 0) walk_entry(w);
       return walk_from(w, w->r.base - (pc & ~7ull), 0);
-    case WALK_R_TO_C_NEG:
+    case LT_RULE_TO_C_NEG:
       walk_entry(w);
       return walk_from(w, 0 - pc, 0);
-    case WALK_R_TO_C_BASE:
+    case LT_RULE_TO_C_BASE:
       walk_entry(w);
       return walk_from(w, pc, 0);
-    case WALK_R_ENTER:
+    case LT_RULE_ENTER:
       if (plain == w->r.sp) walk_entry(w);
+      if (w->vmstate == w->abi.st_exit) return walk_exit(w);
       return walk_from(w, WALK_L(base), 0);
     default:
       break;
   }
-  if (rule >= WALK_R_LEAVE) {
-    if (plain == w->r.sp - 8 * (rule - WALK_R_LEAVE)) walk_entry(w);
+  if (rule >= LT_RULE_LEAVE) {
+    if (plain == w->r.sp - 8 * (rule - LT_RULE_LEAVE)) walk_entry(w);
     return walk_from(w, WALK_L(base), 0);
   }
   return walk_unknown(w, 0);
 }
 
-WALK_FN int walk_in_interpreter(struct walk* w) {
+WALK_INLINE int walk_in_interpreter(struct walk* w) {
   const uint32_t rule = walk_rule(w, w->r.ip - w->text);
   w->state = WALK_INTERPRETER;
-  if (rule != WALK_R_REGISTERS || w->frame == 0) return walk_by_rule(w, rule);
+  if (rule != LT_RULE_REGISTERS || w->frame == 0) return walk_by_rule(w, rule);
   if (w->jit_base != 0) return walk_at_trace(w);
-  if (w->vmstate == w->abi->st_exit) {
+  if (w->vmstate == w->abi.st_exit) {
     w->state = WALK_LEAVING;
     return walk_from(w, WALK_L(base), walk_saved_pc(w) + 4);
   }
@@ -134,23 +150,22 @@ WALK_FN int walk_in_interpreter(struct walk* w) {
 }
 
 /* Not in the interpreter's code, but g_jit_base is set. */
-WALK_FN int walk_in_compiled(struct walk* w) {
-  const uint64_t inner =
-      walk_plain(w, w->frame) - WALK_OFFSET(w->abi->cf_size_jit - w->abi->cf_size);
+WALK_INLINE int walk_in_compiled(struct walk* w) {
+  const uint64_t inner = walk_plain(w, w->frame) - WALK_OFFSET(w->abi.cf_size_jit - w->abi.cf_size);
   uint64_t number = w->vmstate > 0 ? (uint64_t)w->vmstate : 0;
   w->state = WALK_COMPILED;
-  if (w->vmstate == w->abi->st_gc)
-    number = walk_u32(w, w->g - WALK_OFFSET(w->abi->vm_g) + WALK_OFFSET(w->abi->vm_gctrace));
+  if (w->vmstate == w->abi.st_gc)
+    number = walk_u32(w, w->g - WALK_OFFSET(w->abi.vm_g) + WALK_OFFSET(w->abi.vm_gctrace));
   uint64_t trace = walk_trace_object(w, number);
   if (walk_in_code(w, trace, w->r.ip)) {
     walk_trace(w, trace);
     return 1;
   }
-  const uint64_t adjust = walk_u16(w, trace + WALK_OFFSET(w->abi->T_spadjust));
+  const uint64_t adjust = walk_u16(w, trace + WALK_OFFSET(w->abi.T_spadjust));
   /* Below the stack pointer is an old return address. */
   if (w->r.sp <= inner - adjust - 8 &&
       walk_in_code(w, trace, walk_word(w, inner - adjust - 8) - 1)) {
-    w->state = w->vmstate == w->abi->st_gc ? WALK_COLLECTOR : WALK_COMPILED_C;
+    w->state = w->vmstate == w->abi.st_gc ? WALK_COLLECTOR : WALK_COMPILED_C;
     walk_trace(w, trace);
     return 1;
   }
@@ -164,24 +179,8 @@ WALK_FN int walk_in_compiled(struct walk* w) {
   return walk_unknown(w, w->jit_base);
 }
 
-/* C code handles the exit from a trace: restores the frames that it had inlined. */
-WALK_FN int walk_exit(struct walk* w) {
-  const uint64_t trace = walk_trace_object(w, WALK_J(parent) & 0xffffffff);
-  const uint64_t exit = WALK_J(exitno) & 0xffffffff;
-  const uint32_t n = w->n;
-  w->state = WALK_LEAVING;
-  walk_from(w, WALK_L(base), 0);
-  if (trace == 0 || exit >= walk_u16(w, trace + WALK_OFFSET(w->abi->T_nsnap)))
-    return walk_unknown(w, w->base);
-  /* Without inlined calls it is the same frame before and after. */
-  if (walk_snapshot(w, trace, (uint32_t)exit, 1)) return 1;
-  w->n = n;
-  w->listed = 0;
-  return walk_unknown(w, w->base);
-}
-
 /* The interpreter has called a function that may use L_base as it was: base was in rbp. */
-WALK_FN int walk_saved(struct walk* w) {
+WALK_INLINE int walk_saved(struct walk* w) {
   const uint64_t stack = WALK_L(stack);
   if (w->r.fp % WALK_SLOT == 0 && w->r.fp > stack && w->r.fp < WALK_L(maxstack) &&
       walk_contains(w, walk_proto(w, walk_function(w, w->r.fp)), w->r.pc))
@@ -189,45 +188,50 @@ WALK_FN int walk_saved(struct walk* w) {
   return walk_unknown(w, 0);
 }
 
-/* lua_yield() forgets the C frame, but has not returned to it: looks for it on the C stack. The
- *address;
- ** 0: it is not there. */
-WALK_FN uint64_t walk_yield(struct walk* w) {
-  /* The status, 1, is stored a moment after that. */
-  if (walk_u8(w, w->L + WALK_OFFSET(w->abi->L_status)) > 1) return 0;
-  for (uint64_t i = 0; i < WALK_DEPTH; i++) {
-    const uint64_t at = w->r.sp + 8 * i, ret = walk_word(w, at);
-    if (ret <= w->text || ret >= w->text_end) continue;
-    if (walk_word(w, at + 8 + WALK_OFFSET(w->abi->cf_L)) == w->L &&
-        walk_word(w, at + 8 + WALK_OFFSET(w->abi->cf_prev)) == 0)
-      return at + 8;
-  }
-  return 0;
+WALK_STEP walk_yield_step(uint32_t i, void* context) {
+  struct walk* w = WALK_OF(context);
+  const uint64_t at = w->r.sp + 8 * i, ret = walk_word(w, at);
+  if (ret <= w->text || ret >= w->text_end ||
+      walk_word(w, at + 8 + WALK_OFFSET(w->abi.cf_L)) != w->L ||
+      walk_word(w, at + 8 + WALK_OFFSET(w->abi.cf_prev)) != 0)
+    return 0;
+  w->loop.frame = at + 8;
+  return 1;
 }
 
-WALK_FN int walk_in_c(struct walk* w) {
+/* lua_yield() forgets the C frame, but has not returned to it: looks for it on the C stack. The
+** address; 0: it is not there. */
+WALK_FN uint64_t walk_yield(struct walk* w) {
+  w->loop.frame = 0;
+  /* The status, 1, is stored a moment after that. */
+  if (walk_u8(w, w->L + WALK_OFFSET(w->abi.L_status)) > 1) return 0;
+  WALK_LOOP(w, WALK_DEPTH, walk_yield_step);
+  return w->loop.frame;
+}
+
+WALK_INLINE int walk_in_c(struct walk* w) {
   const uint64_t plain = walk_plain(w, w->frame);
   if (w->frame == 0) { /* L has stopped. Does its resumer run again, or the host? */
     w->state = WALK_IN_C;
     return walk_left(w, walk_yield(w));
   }
   if (w->jit_base != 0) return walk_in_compiled(w);
-  if (w->vmstate == w->abi->st_exit) return walk_exit(w);
-  w->state = w->vmstate == w->abi->st_c        ? WALK_IN_C
-             : w->vmstate == w->abi->st_interp ? WALK_HELPER
-             : w->vmstate == w->abi->st_gc     ? WALK_COLLECTOR
-                                               : WALK_COMPILER;
+  if (w->vmstate == w->abi.st_exit) return walk_exit(w);
+  w->state = w->vmstate == w->abi.st_c        ? WALK_IN_C
+             : w->vmstate == w->abi.st_interp ? WALK_HELPER
+             : w->vmstate == w->abi.st_gc     ? WALK_COLLECTOR
+                                              : WALK_COMPILER;
   const uint64_t ret = walk_word(w, plain - 8);
   const uint32_t rule =
-      ret > w->text && ret < w->text_end ? walk_rule(w, ret - w->text) : WALK_R_BASE;
-  if (rule == WALK_R_SAVED) return walk_saved(w);
-  if (rule == WALK_R_FALLBACK && walk_function(w, WALK_L(base)) == 0)
+      ret > w->text && ret < w->text_end ? walk_rule(w, ret - w->text) : LT_RULE_BASE;
+  if (rule == LT_RULE_SAVED) return walk_saved(w);
+  if (rule == LT_RULE_FALLBACK && walk_function(w, WALK_L(base)) == 0)
     return walk_pop(w, WALK_L(base), walk_saved_pc(w));
   return walk_from(w, WALK_L(base), walk_saved_pc(w));
 }
 
-WALK_FN int walk_top(struct walk* w) {
+WALK_INLINE int walk_top(struct walk* w) {
   w->jit_base = WALK_G(jit_base);
-  w->vmstate = (int32_t)walk_u32(w, w->g + WALK_OFFSET(w->abi->g_vmstate));
+  w->vmstate = (int32_t)walk_u32(w, w->g + WALK_OFFSET(w->abi.g_vmstate));
   return w->r.ip >= w->text && w->r.ip < w->text_end ? walk_in_interpreter(w) : walk_in_c(w);
 }

@@ -15,8 +15,7 @@ constexpr uint32_t kFirstVariable = 0x8000;  // smaller references are constants
 constexpr uint64_t kIns = 8;                 // bytes of an instruction of the intermediate code
 constexpr uint32_t kMaxTraces = 8192;        // that are looked at
 constexpr uint64_t kCode = 4;                // bytes of an instruction of the interpreter
-constexpr uint64_t kLinkMask = 7, kVararg = 3;
-constexpr uint64_t kSideExit = 16;  // see place_in_trace()
+constexpr uint64_t kSideExit = 16;           // see place_in_trace()
 enum Status : uint8_t { kOk = 0, kYield = 1 };
 
 uint64_t offset(int32_t of) {
@@ -208,7 +207,7 @@ bool Vm::inlined_calls(Coroutine& c, const Snapshot& s) {
     call.about = about;
     if (!listed) add(c.calls, call);
     about = false;
-    listed = (f->link & kLinkMask) == kVararg;  // the frame below is of the same call
+    listed = (f->link & kFrameTypeMask) == kVarargFrame;  // the frame below is of the same call
     if ((f->link & kFrameFlags) != 0) continue;
     c.calls.list.back().named_by_caller = true;
     pc = f->link - kCode;

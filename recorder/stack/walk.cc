@@ -9,8 +9,7 @@ namespace {
 constexpr size_t kMaxCalls = 256;        // of one coroutine
 constexpr uint64_t kMaxFrames = 300000;  // more than a stack has slots
 
-enum Link : uint64_t { kLua = 0, kContinuation = 2, kVararg = 3 };
-constexpr uint64_t kLuaMask = 3, kTypeMask = 7;
+constexpr uint64_t kLuaMask = 3;
 constexpr uint64_t kFfiCallback = 1;  // in place of a continuation's address
 
 }  // namespace
@@ -51,18 +50,20 @@ std::optional<Walk::Step> Walk::down(uint64_t base) {
   Step to;
   uint64_t link = 0;
   if (!memory_.read(base - kSlot, link)) return std::nullopt;
-  if ((link & kTypeMask) == kVararg) {  // The same call has another frame below, with its link.
-    const uint64_t lower = base - (link & ~kTypeMask);
+  if ((link & kFrameTypeMask) ==
+      kVarargFrame) {  // The same call has another frame below, with its link.
+    const uint64_t lower = base - (link & ~kFrameTypeMask);
     if (lower >= base || !memory_.read(lower - kSlot, link)) return std::nullopt;
     base = lower;
   }
-  if ((link & kLuaMask) == kLua) {
+  if ((link & kLuaMask) == kLuaFrame) {
     uint32_t ins = 0;
     if (!memory_.read(link - sizeof ins, ins)) return std::nullopt;
     return Step{base - kSlot * (kFrameSlots + ins_a(ins)), link, true};
   }
-  to.base = base - (link & ~kTypeMask);
-  if ((link & kTypeMask) == kContinuation && memory_.word(base - 4 * kSlot) > kFfiCallback)
+  to.base = base - (link & ~kFrameTypeMask);
+  if ((link & kFrameTypeMask) == kContinuationFrame &&
+      memory_.word(base - 4 * kSlot) > kFfiCallback)
     to.pc = memory_.word(base - 3 * kSlot);
   to.by_instruction = to.pc != 0;  // also compiled code that calls what it cannot compile
   return to.base < base ? std::optional(to) : std::nullopt;

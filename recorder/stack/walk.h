@@ -13,6 +13,10 @@
 
 namespace luatrace::record::stack {
 
+// The kind of a frame, in the low bits of its link (FRAME_* of LuaJIT's lj_frame.h).
+enum Link : uint64_t { kLuaFrame = 0, kContinuationFrame = 2, kVarargFrame = 3 };
+constexpr uint64_t kFrameTypeMask = 7;
+
 enum class Callee : uint8_t { kLua, kC, kBuiltin, kUnknown };
 
 struct Call {

@@ -53,10 +53,30 @@ bool answers(Look& look, uint64_t address, size_t size) {
   return good;
 }
 
-// The address of our note's contents, and the contents; 0: there is none.
-uint64_t find_note(Look& look, const ElfHead& head, uint64_t bias, std::string& text) {
+// Our notes in an image: their contents and addresses; 0: there is none.
+struct FoundNotes {
+  std::string text, abi;
+  uint64_t here = 0, abi_at = 0;
+  // Takes those in a part of the image that is at that address.
+  void take(const std::string& bytes, uint64_t align, uint64_t address);
+};
+
+void FoundNotes::take(const std::string& bytes, uint64_t align, uint64_t address) {
+  each_note(bytes, align, [&](const ElfNote& n) {
+    if (n.owner == LT_NOTE_NAME && n.type == LT_NOTE_TYPE && here == 0) {
+      text = n.text;
+      here = address + n.text_offset;
+    } else if (n.owner == LT_ABI_NAME && n.type == LT_ABI_TYPE && abi_at == 0) {
+      abi = n.text;
+      abi_at = address + n.text_offset;
+    }
+    return true;
+  });
+}
+
+FoundNotes find_notes(Look& look, const ElfHead& head, uint64_t bias) {
   size_t parts = 0, left = kMaxNoteBytes;
-  uint64_t address = 0;
+  FoundNotes found;
   for (const Elf64_Phdr& p : head.segments) {
     if (p.p_type != PT_NOTE || p.p_filesz > left || p.p_filesz > look.bytes_left) continue;
     if (++parts > kMaxNoteParts) break;
@@ -66,15 +86,10 @@ uint64_t find_note(Look& look, const ElfHead& head, uint64_t bias, std::string& 
     if (!answers(look, bias + p.p_vaddr, bytes.size()) ||
         look.memory.read(bias + p.p_vaddr, bytes.data(), bytes.size()) != 0)
       continue;
-    each_note(bytes, p.p_align, [&](const ElfNote& n) {
-      if (n.type != LT_NOTE_TYPE || n.owner != LT_NOTE_NAME) return true;
-      text = n.text;
-      address = bias + p.p_vaddr + n.text_offset;
-      return false;
-    });
-    if (address != 0) break;
+    found.take(bytes, p.p_align, bias + p.p_vaddr);
+    if (found.here != 0 && found.abi_at != 0) break;
   }
-  return address;
+  return found;
 }
 
 // The offset between the file's addresses and those in memory: its first mapping holds offset 0.
@@ -147,8 +162,9 @@ void look_at(Look& look, const Mapping& m) {
   });
   const auto bias = head ? load_bias(*head, m) : std::nullopt;
   if (!bias) return;
-  std::string text;
-  const uint64_t here = find_note(look, *head, *bias, text);
+  const FoundNotes found = find_notes(look, *head, *bias);
+  const uint64_t here = found.here;
+  const std::string& text = found.text;
   if (here == 0 || !is_loaded(look, *head, m, *bias)) return;
   LuaImage image;
   image.path = m.path;
@@ -164,6 +180,9 @@ void look_at(Look& look, const Mapping& m) {
     return look.search.unusable.push_back("the file system of the control structure of " +
                                           printable(m.path) + " does not answer");
   if (!can_watch(look, image)) image.note.reserved = 0;
+  image.note_at = here;
+  image.abi_at = found.abi_at;
+  std::memcpy(&image.abi, found.abi.data(), std::min(found.abi.size(), sizeof image.abi));
   look.search.ours.push_back(std::move(image));
 }
 

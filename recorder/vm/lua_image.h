@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "luatrace_abi.h"
 #include "luatrace_format.h"
 
 namespace luatrace::record {
@@ -21,6 +22,9 @@ struct LuaImage {
   lt_note note{};
   uint64_t control = 0;  // struct lt_control
   uint64_t poll = 0;     // see lt_note.poll
+  uint64_t note_at = 0;  // address of the note
+  lt_abi abi{};          // the note for stack walkers, as it is; version 0: there is none
+  uint64_t abi_at = 0;   // its address
 };
 
 struct OtherLua {

@@ -85,7 +85,7 @@ class Entries : public CallConsumer, private CallObserver {
 
  private:
   void opened(const Coroutine&, StreamId, ThreadId, FunctionId, uint64_t) override { calls++; }
-  void closed(const Coroutine&, StreamId, uint64_t) override {}
+  void closed(const Coroutine&, StreamId, uint64_t, const CallEnd&) override {}
   void moved(const Coroutine&, StreamId, ThreadId, uint64_t, const std::vector<Open>&) override {}
   void add_self_time(FilteredProfile::Machine&, StreamId, uint64_t, uint64_t, Owner) override {}
   void gone(const Coroutine&, StreamId, uint64_t) override {}

@@ -14,7 +14,7 @@
 namespace luatrace::analyze {
 
 const ReportFunction& Analysed::function(const std::string& name) const {
-  static const ReportFunction none;
+  static const ReportFunction none{};
   for (const auto& f : report.functions)
     if (f.name == name) return f;
   ADD_FAILURE() << "no function " << name;

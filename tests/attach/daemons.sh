@@ -164,7 +164,8 @@ else
   done
   kill -INT $recorder
   finish 0
-  [ $seen = yes ] || logged "[12] process(es)? of the same program started meanwhile without a known parent.*: [0-9, ]+; to record them, use -p" ||
+  # It may just have been found, without any event yet.
+  [ $seen = yes ] || logged "process $daemon .*is being recorded" || logged "[12] process(es)? of the same program started meanwhile without a known parent.*: [0-9, ]+; to record them, use -p" ||
     fail "no message that a daemon may be missing: $(cat "$scratch/record.err")"
   open_gate
   daemons_work 1

@@ -43,8 +43,21 @@ finish 124
 status=0
 "$bin/luatrace-record" -q --via "$via" -o "$scratch/trace.bin" -p $target -d 2.5 2>"$scratch/record.err" || status=$?
 same "status of -q" $status 124
-! logged "a descendant|^luatrace-record: next|answered for" || fail "-q is not quiet: $(cat "$scratch/record.err")"
+! logged "^luatrace-record: next|answered|sleeps" || fail "-q is not quiet: $(cat "$scratch/record.err")"
+same "the name of the worker with -q" "$(grep -cE "$hint" "$scratch/record.err")" 1
 logged 'no event came' || fail "-q gives no reason: $(cat "$scratch/record.err")"
+
+# luatrace top says so while it runs, and at its end.
+status=0
+"$bin/luatrace-top" -p $target -n 500ms --count 6 --via "$via" >"$scratch/tables" 2>"$scratch/record.err" || status=$?
+same "status of luatrace top" $status 124
+logged "$hint" && ! logged "sleeps" || fail "luatrace top does not name the worker: $(cat "$scratch/record.err")"
+mkfifo "$scratch/keys" # none is pressed
+exec 3<>"$scratch/keys"
+COLUMNS=200 TERM=xterm script -qec "stty cols 200 rows 24; $bin/luatrace-top -p $target -n 500ms --count 6 --via $via" /dev/null <&3 >"$scratch/screen" || true
+tr -d '\r' <"$scratch/screen" | sed 's/\x1b\[[0-9;?]*[A-Za-z]/\n/g' >"$scratch/screens"
+awk '/^no event came/ { nothing = 1 } nothing && /recorded with --children/ { found = 1 } END { exit !found }' "$scratch/screens" ||
+  fail "the screen does not name the worker: $(cat "$scratch/screens")"
 
 # A process without LuaJIT.
 begin sh -c '"$@"; exit 0' sh "$bin/luajit" -e 'require("ffi").cdef("unsigned sleep(unsigned);") require("ffi").C.sleep(600)'

@@ -83,7 +83,7 @@ class SlowHost : public BackendHost {
   }
   void has_c_functions(pid_t) override {}
   void first_event(pid_t, uint64_t) override {}
-  void silent(const std::string& text) override { ADD_FAILURE() << text; }
+  void silent(pid_t, const std::string& text) override { ADD_FAILURE() << text; }
   void detail(const std::string&) override {}
   void report(const std::string& text) override { ADD_FAILURE() << text; }
 

@@ -26,6 +26,7 @@ finish 137
 within 10 "the guardian" all_off $target
 detached $target "after kill -9"
 in_the_file || fail "what had been recorded is lost"
+! ls -A "$scratch" | grep '^\.' || fail "a temporary file is left"
 
 # The recorder and its guardian are killed: the VM notices by itself, after 5 seconds.
 record -p $target

@@ -2,7 +2,9 @@
 /* Compares the ABI note of a library with the headers of the LuaJIT from which it was made.
 ** Invariant: each word of the note after its addresses is compared exactly once.
 **
-**   abi_note FILE VMS VM_BEGIN VM_END     addresses from the symbol table, in hexadecimal */
+** The rules in it are for the code in the file, and for no other.
+**
+**   abi_note FILE VMS VM_BEGIN VM_END RULES   addresses from the symbol table, in hexadecimal */
 #include <elf.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include "lj_ir.h"
 #include "lj_jit.h"
 #include "luatrace_abi.h"
+#include "recorder/sample/rules.h"
 
 struct expected {
   const char *name;
@@ -141,13 +144,41 @@ static void check_address(const struct lt_abi *abi, uint64_t note, const char *n
   check(name, (int64_t)(note + offset) + distance, (int64_t)strtoull(symbol, NULL, 16));
 }
 
+/* What is at that address in the file. */
+static const char *at_address(const char *file, uint64_t address)
+{
+  const Elf64_Ehdr *e = (const Elf64_Ehdr *)file;
+  const Elf64_Phdr *p = (const Elf64_Phdr *)(file + e->e_phoff);
+  for (int i = 0; i < e->e_phnum; i++)
+    if (p[i].p_type == PT_LOAD && address - p[i].p_vaddr < p[i].p_filesz)
+      return file + p[i].p_offset + (address - p[i].p_vaddr);
+  printf("there is nothing at %#llx\n", (unsigned long long)address);
+  exit(1);
+}
+
+static void check_rules(const char *file, uint64_t rules, uint64_t begin, uint64_t end)
+{
+  static uint8_t text[RULES_TEXT_MAX], rule[RULES_TEXT_MAX];
+  static uint32_t table[RULES_SIZE_MAX / 4];
+  const uint32_t size = (uint32_t)(end - begin);
+  memcpy(table, at_address(file, rules), *(const uint32_t *)at_address(file, rules));
+  memcpy(text, at_address(file, begin), size);
+  check("rules for the code", rules_take(table, table[0], text, size, rule), RULES_TAKEN);
+  text[size / 2] ^= 1;
+  check("rules for other code", rules_take(table, table[0], text, size, rule), RULES_OF_OTHER);
+  check("rules of a table that is cut", rules_take(table, table[0] - 4, text, size, rule),
+	RULES_DAMAGED);
+  table[6] = table[5];
+  check("rules that do not ascend", rules_take(table, table[0], text, size, rule), RULES_DAMAGED);
+}
+
 int main(int argc, char **argv)
 {
   static char file[64 << 20];
   static char seen[sizeof(struct lt_abi)];
   struct lt_abi abi;
   uint64_t address;
-  FILE *f = argc == 5 ? fopen(argv[1], "rb") : NULL;
+  FILE *f = argc == 6 ? fopen(argv[1], "rb") : NULL;
   if (!f || fread(file, 1, sizeof file, f) < sizeof(Elf64_Ehdr)) return 2;
   memcpy(&abi, find_note(file, &address), sizeof abi);
   check("version", abi.version, LT_ABI_VERSION);
@@ -155,14 +186,17 @@ int main(int argc, char **argv)
   check_address(&abi, address, "vms", offsetof(struct lt_abi, vms), argv[2]);
   check_address(&abi, address, "vm_begin", offsetof(struct lt_abi, vm_begin), argv[3]);
   check_address(&abi, address, "vm_end", offsetof(struct lt_abi, vm_end), argv[4]);
+  check_address(&abi, address, "rules", offsetof(struct lt_abi, rules), argv[5]);
+  check_rules(file, strtoull(argv[5], NULL, 16), strtoull(argv[3], NULL, 16),
+	      strtoull(argv[4], NULL, 16));
   for (size_t i = 0; i < COUNT; i++) {
     int32_t value;
     memcpy(&value, (char *)&abi + members[i].offset, sizeof value);
     check(members[i].name, value, members[i].value);
     if (seen[members[i].offset]++) check(members[i].name, 2, 1);
   }
-  for (size_t at = offsetof(struct lt_abi, flags); at < sizeof abi; at += 4)
+  for (size_t at = offsetof(struct lt_abi, flags); at < offsetof(struct lt_abi, rules); at += 4)
     if (!seen[at]) printf("word %zu of the note is not compared\n", at / 4), bad = 1;
-  printf("%zu members compared\n", COUNT + 5);
+  printf("%zu members compared\n", COUNT + 6);
   return bad;
 }

@@ -8,7 +8,8 @@
 source "$(dirname "$0")/../lib.sh"
 build=$1 cc=$2 here=$(dirname "$0")
 
-"$cc" -std=gnu11 -O1 -Wall -Wextra -DLUAJIT_USE_SDT -D_GNU_SOURCE -I"$build/src" "$here/abi_note.c" -o "$scratch/compare"
+"$cc" -std=gnu11 -O1 -Wall -Wextra -DLUAJIT_USE_SDT -D_GNU_SOURCE -I"$build/src" -I"$here/../.." \
+  "$here/abi_note.c" -o "$scratch/compare"
 
 # The size of the settings in front of the list's head, as the VM and the note have it.
 cat >"$scratch/states.c" <<'END_C'
@@ -24,5 +25,5 @@ for file in libluajit-5.1.so.2 luajit; do
   strip -o "$scratch/stripped" "$build/$file"
   head=$(printf %x $((0x$(symbol "$build/$file" luajit_usdt_control) + $("$scratch/states"))))
   "$scratch/compare" "$scratch/stripped" "$head" "$(symbol "$build/$file" lj_vm_asm_begin)" \
-    "$(symbol "$build/$file" lj_vm_ffi_call)" || fail "$file: the note is wrong"
+    "$(symbol "$build/$file" lj_vm_ffi_call)" "$(symbol "$build/$file" lj_vm_rules)" || fail "$file: the note is wrong"
 done

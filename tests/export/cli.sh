@@ -62,7 +62,7 @@ grep -q "^trust: " "$scratch/summary" || fail "no summary in addition to the fil
 same "tracks of two files" "$("$analyze" --format chrome "$here/simple.txt" "$here/simple.txt" | jq '[.traceEvents[] | select(.name == "thread_name") | .tid] | unique | length')" 4
 same "calls of two files" "$("$analyze" --format luaprofiler "$here/simple.txt" "$here/simple.txt" | wc -l)" 9
 
-refuses "--format: invalid value 'x'; choose folded, speedscope, perfetto, chrome, pprof, callgrind, csv, json, luaprofiler, xmake or luaprofile" "$analyze" --format x "$here/simple.txt"
+refuses "--format: invalid value 'x'; choose folded, speedscope, perfetto, chrome, pprof, callgrind, csv, json, luaprofiler, xmake, luaprofile or parquet" "$analyze" --format x "$here/simple.txt"
 refuses "--frames: invalid value 'x'; choose ours, L or @" "$analyze" --format csv --frames x "$here/simple.txt"
 refuses "--output needs --format" "$analyze" -o x "$here/simple.txt"
 for format in folded chrome; do

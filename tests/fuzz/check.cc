@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "analyzer/collect/bucketed_profile.h"
+#include "analyzer/collect/request_log.h"
 #include "analyzer/collect/verdict_pass.h"
 #include "analyzer/output/dump.h"
 #include "analyzer/output/folded.h"
@@ -17,8 +19,10 @@
 #include "analyzer/output/views.h"
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/trace_reader.h"
+#include "analyzer/report/bucket_timeline.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/saved_profile.h"
+#include "cli/usage_error.h"
 
 namespace luatrace::analyze::fuzz {
 namespace {
@@ -46,6 +50,12 @@ bool count_seconds() {
 }
 
 // -- Checks on an input --
+
+std::string saved(const Report& report) {
+  std::ostringstream out;
+  write_profile(out, report);
+  return out.str();
+}
 
 Symbol no_symbol(const Function&) {
   return {};
@@ -101,6 +111,33 @@ void check_sums(const Report& r, bool exact) {
           "self + idle + unknown + filtered = traced");
 }
 
+// CPU times (--cpu): what the records say is cut to what the events allow.
+void check_cpu(const Report& r, bool exact) {
+  uint64_t off = 0;
+  for (NodeId i{0}; i < r.tree.size(); ++i) {
+    off += r.cpu.off.at(i);
+    require(!exact || r.cpu.off.at(i) <= r.tree[i].self, "a thread does not run in self time only");
+  }
+  if (!exact) return;
+  require(off <= r.traced_ns, "no thread was away for longer than was traced");
+}
+
+// These sums are of the whole trace, whatever is shown of it.
+void check_cpu_sums(const Report& r, bool exact) {
+  require(!exact || (r.cpu.preempted_ns <= r.traced_ns && r.cpu.unknown_ns <= r.traced_ns),
+          "preempted and unknown CPU time is traced time");
+}
+
+void check_requests(const RequestLog& log) {
+  for (const RequestSums* r : log.requests()) {
+    require(r->own <= r->wall() && r->others() <= r->wall() && r->waited() <= r->wall() &&
+                r->own + r->others() + r->waited() <= r->wall(),
+            "own + others + waits <= wall");
+    require(r->off_cpu <= r->own, "a request is off the CPU while it holds the worker only");
+    require(r->collector + r->compiler <= r->own, "collector + compiler <= own");
+  }
+}
+
 template <class Sink>
 void run(Input& input, Diagnostics& diag, TraceFacts& facts, Sink& sink) {
   Streams<Sink> streams(facts, sink, diag);
@@ -108,8 +145,19 @@ void run(Input& input, Diagnostics& diag, TraceFacts& facts, Sink& sink) {
   streams.finish();
 }
 
+// Are ticks nanoseconds, and does the time of all streams fit in 64 bits?
+bool is_exact(const TraceFacts& facts) {
+  uint64_t left = UINT64_MAX;
+  for (const StreamSums& sums : facts.sums) {
+    if (sums.traced > left) return false;
+    left -= sums.traced;
+  }
+  return facts.clock.mult == 1 && facts.clock.shift == 0;
+}
+
 void look_at(const Report& report, const TraceFacts& facts, uint64_t choice) {
-  check_sums(report, facts.clock.mult == 1 && facts.clock.shift == 0);
+  check_sums(report, is_exact(facts));
+  check_cpu(report, is_exact(facts));
   if (choice % 509 == 0) write_everything(report, choice / 509);
 }
 
@@ -122,6 +170,7 @@ void plain(Input& input, Diagnostics& diag, uint64_t choice) {
                 {"f", facts, profile, &profile.histograms(), nullptr, diag.trust, input.size()},
                 no_symbol);
   look_at(report, facts, choice);
+  check_cpu_sums(report, is_exact(facts));
 }
 
 void filtered(Input& input, Diagnostics& diag, uint64_t choice) {
@@ -153,6 +202,47 @@ void filtered(Input& input, Diagnostics& diag, uint64_t choice) {
   look_at(report, facts, choice);
 }
 
+// --bucket: the buckets sum to what there is without them (the reader of profiles compares).
+void bucketed(Input& input, Diagnostics& diag, uint64_t choice) {
+  constexpr uint64_t kDay = 86400ull * 1000000000;
+  TraceFacts facts;
+  BucketedProfile profile(choice & 1 ? kDay : kDay / 24, "f");
+  try {
+    run(input, diag, facts, profile);
+  } catch (const UsageError&) {  // Too many.
+    return;
+  }
+  Report report;
+  add_to_report(report,
+                {"f", facts, profile, &profile.histograms(), nullptr, diag.trust, input.size(),
+                 nullptr, &profile},
+                no_symbol);
+  look_at(report, facts, choice);
+  const std::string once = saved(report);
+  Report again;
+  Input second("f", Bytes(once.begin(), once.end()));
+  read_profile(second, again);
+  require(saved(again) == once, "a profile with time buckets is written and read as the same");
+}
+
+// --requests: filters other than a range are refused.
+void requests(Input& input, Diagnostics& diag, uint64_t choice) {
+  const FilterOptions options;
+  FilterPlan plan;
+  plan.options = &options;
+  if (choice & 1) plan.from = choice >> 40 & 127, plan.to = plan.from + (choice >> 50 & 127);
+  std::vector<std::string> by;
+  if (choice & 2) by = {choice & 4 ? "f2" : kByCoroutines};
+  const SymbolFinder symbols = no_symbol;
+  TraceFacts facts;
+  FilteredProfile profile(plan, facts, symbols);
+  RequestLog log(by, RequestLog::Wanted{});
+  log.limit({plan.from, plan.to});
+  profile.requests = &log;
+  run(input, diag, facts, profile);
+  check_requests(log);
+}
+
 std::string dumped(const Bytes& bytes) {
   std::ostringstream out;
   Diagnostics diag("f", [](const std::string&) {});
@@ -169,12 +259,6 @@ std::string without_comments(const std::string& text) {
   for (bool first = true; std::getline(in, line); first = false)
     if (first || !line.starts_with('#')) out += line + '\n';
   return out;
-}
-
-std::string saved(const Report& report) {
-  std::ostringstream out;
-  write_profile(out, report);
-  return out.str();
 }
 
 }  // namespace
@@ -202,11 +286,46 @@ void analyse(const Bytes& bytes, uint64_t choice) {
   Diagnostics diag("f", [](const std::string&) {});
   Input input("f", bytes);
   try {
-    choice % 8 ? plain(input, diag, choice / 8) : filtered(input, diag, choice / 8);
+    if (choice % 8 == 0)
+      filtered(input, diag, choice / 8);
+    else if (choice % 8 == 1)
+      requests(input, diag, choice / 8);
+    else if (choice % 128 == 2)  // Times far apart make many buckets, which take long.
+      bucketed(input, diag, choice / 128);
+    else
+      plain(input, diag, choice / 8);
   } catch (const Unreadable& e) {
     require(*e.what() != 0, "what is refused is refused with a reason");
   }
 }
+
+namespace {
+
+// A range, longer buckets, or both; a profile without buckets has neither.
+void read_range(const std::string& bytes, uint64_t choice) {
+  constexpr uint64_t kHour = 3600ull * 1000000000;
+  const BucketRange range({TimePoint::kTimeOfDay, choice / 7 % 24 * kHour, 0},
+                          {TimePoint::kTimeOfDay, choice / 211 % 25 * kHour, 0});
+  BucketChoice chosen;
+  if (choice % 3) chosen.range = &range;
+  if (choice % 3 != 1) chosen.width_ns = 24 * kHour;
+  Input input("f", Bytes(bytes.begin(), bytes.end()));
+  Report report;
+  try {
+    read_profile(input, report, chosen);
+  } catch (const UsageError&) {
+    require(report.functions.size() == 2 && report.files.empty(), "what is refused leaves nothing");
+    return;
+  }
+  add_bucket_timeline(report);
+  const std::string once = saved(report);
+  Report again;
+  Input second("f", Bytes(once.begin(), once.end()));
+  read_profile(second, again);
+  require(saved(again) == once, "a range that is written and read is written as the same");
+}
+
+}  // namespace
 
 void read_saved(const Bytes& bytes, uint64_t choice) {
   Input input("f", bytes);
@@ -223,6 +342,7 @@ void read_saved(const Bytes& bytes, uint64_t choice) {
   Input second("f", Bytes(once.begin(), once.end()));
   read_profile(second, again);
   require(saved(again) == once, "a profile that is written and read is written as the same");
+  read_range(once, choice / 3);
   if (choice % 509 == 0) write_everything(report, choice / 509);
 }
 

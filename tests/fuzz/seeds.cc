@@ -8,8 +8,10 @@
 #include <iostream>
 #include <sstream>
 
+#include "analyzer/pipeline.h"
 #include "analyzer/read/image.h"
 #include "analyzer/report/saved_profile.h"
+#include "cli/usage_error.h"
 #include "hits.h"
 #include "model.h"
 #include "support.h"
@@ -58,6 +60,26 @@ std::vector<uint8_t> packed(const std::vector<uint8_t>& bytes) {
   return out;
 }
 
+// With time buckets: a tick takes 10 s. Empty if that makes too many.
+std::string bucketed_profile(std::string text) {
+  const std::string clock = "mult=1 shift=0";
+  text.replace(text.find(clock), clock.size(), "mult=10000000000 shift=0 real=1763719000000000000");
+  PipelineOptions options;
+  options.histograms = options.keeps_buckets = true;
+  options.bucket_ns = 60ull * 1000000000;
+  options.jobs = 1;
+  Pipeline pipeline(options, [](const std::string&) {});
+  Diagnostics diag("f", [](const std::string&) {});
+  Input input("f", std::vector<uint8_t>(text.begin(), text.end()));
+  std::ostringstream out;
+  try {
+    pipeline.read(input, diag);
+    write_profile(out, pipeline.finish());
+  } catch (const UsageError&) {
+  }
+  return out.str();
+}
+
 void seed(const std::string& name, const std::string& text) {
   put("text", name, text);
   const auto bytes = to_binary(text);
@@ -66,6 +88,9 @@ void seed(const std::string& name, const std::string& text) {
   std::ostringstream profile;
   write_profile(profile, analyse(text).report);
   put("profile", name, profile.str());
+  if (text.find("mult=1 shift=0") == text.npos) return;
+  if (const std::string bytes = bucketed_profile(text); !bytes.empty())
+    put("profile", name + ".buckets", bytes);
 }
 
 // One hit of each kind, and anomalies: gaps in numbers, hits out of order, processes.
@@ -116,6 +141,13 @@ std::vector<uint8_t> short_stap(const std::vector<uint8_t>& records, uint32_t la
   return out;
 }
 
+// CPU time, and requests: also records of more time than passed.
+const char kCpu[] =
+    "0 start\n0 ringblock co=1 tid=7 rec=1\n3 cpu unknown ticks=3\n5 request 2 0x70\n5 resume 2\n"
+    "6 entry 1\n10 entry 2\n40 cpu off ticks=20\n45 return 2\n50 cpu preempted ticks=30\n"
+    "60 suspend yield\n70 cpu off ticks=18446744073709551615\n80 resume 2\n90 return 1\n"
+    "95 suspend done\n100 stop close\n";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -127,6 +159,7 @@ int main(int argc, char** argv) {
     text << in.rdbuf();
     seed("file" + std::to_string(i), text.str());
   }
+  seed("cpu", trace_text(kCpu));
   for (uint64_t n = 1; n <= 12; n++)
     seed("model" + std::to_string(n), trace_text(model::to_text(model::generate(n, 4 * n))));
   for (unsigned n = 1; n <= 12; n++)

@@ -8,6 +8,7 @@ source "$(dirname "$0")/../attach/lib.sh"
 via=$2
 liar=$build/tests/hostile/hostile_target
 output=$scratch # where the trace goes
+enough=30       # passes of the recorder that an attachment lasts
 as=()           # how the recorder becomes another user
 mkdir "$scratch/dir"
 
@@ -33,7 +34,7 @@ attached() {
   started+=($recorder)
   within 20 "the recorder to begin" grep -qE 'is being recorded|^peak' "$scratch/record.err"
   child=$(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null) || true # empty if it has ended
-  child=${child% } enough=30
+  child=${child% }
   within 60 "the recorder to look at the Lua VMs" has_looked
   [ -z "$child" ] || kill -INT "$child" 2>/dev/null || true
   within 20 "the recorder to end after ^C" grep -q '^peak' "$scratch/record.err"
@@ -73,7 +74,9 @@ fi
 
 try "a list of Lua VMs with a loop" 124 'Lua VMs cannot be found: their list is damaged' loop
 try "a Lua VM at an unmapped address" 124 'Lua VMs cannot be found: their list is damaged' nowhere
+enough=10 # a pass takes long, and the pause after it too
 try "65,536 Lua VMs whose rings are invalid" 124 'no event came' many
+enough=30
 try "a ring of 525 MB" 124 "its ring has 525.* MB, more than the 10.* MB allowed" big
 try "a ring that can be made smaller" 124 'not sealed against changes of size' unsealed
 try "2,000 segments of notes, 1,000 times" 124 'no event came' notes "$scratch/dir"

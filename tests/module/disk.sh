@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # dump_to on a full disk leaves an older report as it is, and no other file.
+# A full disk is no reason to show less than there was without a word.
 source "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || skip "a file system of its own needs root"
 cat >"$scratch/dump.lua" <<'EOF'
@@ -25,3 +26,40 @@ unshare -m bash -c 'mount -t tmpfs -o size=512k none "$1" || exit 77; luajit "$2
   sh "$scratch/disk" "$scratch/dump.lua" >"$scratch/out" 2>"$scratch/err" ||
   fail "$(cat "$scratch/err")"
 same "files and the mode" "$(xargs <"$scratch/out")" "report report.copy 640"
+
+# A flight recorder whose last window cannot be kept: stop() says so, and that reports show an older one.
+cat >"$scratch/flight.lua" <<'EOF'
+local trace = require "luatrace"
+local folder, other = ...
+local function early() end
+local function late() end
+local function calls(name)
+  for _, row in ipairs(trace.report()) do
+    if row.name == name then return row.calls end
+  end
+end
+local function fill() os.execute("dd if=/dev/zero of=" .. folder .. "/fill bs=4k 2>/dev/null") end
+local function refused(part)
+  local ok, why = trace.stop()
+  assert(ok == nil and why:find(part, 1, true) and why:find("No space left on device", 1, true), why)
+  assert(not trace.is_running())
+end
+
+assert(trace.start { flight = "1M" })
+early()
+assert(calls("early") == 1)
+late()
+fill()
+refused("reports show an earlier moment")
+assert(calls("early") == 1 and calls("late") == nil)
+os.remove(folder .. "/fill")
+
+-- reset() needs nothing of what it throws away.
+assert(trace.start { flight = "1M", file = other .. "/%s.bin" })
+fill()
+assert(trace.reset())
+refused("the recording has ended, but")
+EOF
+mkdir "$scratch/temporary"
+TMPDIR=$scratch/temporary unshare -m bash -c 'mount -t tmpfs -o size=2m none "$1" || exit 77; exec luajit "$2" "$1" "$3"' \
+  sh "$scratch/temporary" "$scratch/flight.lua" "$scratch" >"$scratch/out" 2>&1 || fail "$(cat "$scratch/out")"

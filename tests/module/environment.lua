@@ -25,8 +25,7 @@ elseif arg[1] == "hang" then
   coroutine.resume(all[1], 1)
   local function hang()
     io.open(arg[3], "w"):close()
-    local x = 0
-    while true do x = x + 1 end
+    local x = 0 while true do x = x + 1 end
   end
   coroutine.wrap(hang)()
 end

@@ -123,19 +123,19 @@ TEST(PageRequests, HaveTheirOwnSteps) {
 }
 
 TEST(RequestPack, EachNumber) {
-  const ReportFunction f;
+  const ReportFunction f{};
   FlameInput input;
   input.functions.assign(9, &f);
   ReportRequest r;
   r.file = 1, r.id = 2, r.vm = StreamId(3), r.running_ns = 5, r.wait_ns = 6, r.others_ns = 7;
-  r.unattributed_ns = 8, r.coroutines = 9, r.unfinished = true;
+  r.unattributed_ns = 8, r.coroutines = 9, r.unfinished = r.timer = true;
   r.waits = {{ReportFunctionId(4), ReportFunctionId(5), 6, 7}};
   r.phases = {{ReportFunctionId(8), 1, 2}};
   ReportRequestSteps steps;
   steps.steps = {{0, 10, 11, true, ReportFunctionId(8), {}, ReportFunctionId(8), CoroutineId(12)},
                  {10, 13, 14, false, {}, {}, {}, {}}};
   input.requests.shown = {{&r, &steps, 104}};
-  const std::vector<uint8_t> wanted = {1, 2, 3, 8, 5, 6,  7,  8, 9, 2,  1, 4, 5,  6,  7, 1,
+  const std::vector<uint8_t> wanted = {1, 2, 3, 8, 5, 6,  7,  8, 9, 6,  1, 4, 5,  6,  7, 1,
                                        8, 1, 2, 2, 3, 10, 11, 8, 0, 12, 8, 0, 13, 14, 0, 0};
   EXPECT_EQ(page::pack_requests(input, 100), wanted);
   input.requests.shown[0].begin_ns = 97;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A profiling server for tests on the loopback interface: it keeps the requests and answers as the
-// test says. Also: running luatrace-analyze, and decoding messages by protoc with the schemas here.
+// test says. Also: running luatrace-analyze, and decoding messages by protoc with the schemas here and in tests/export.
 import { execFileSync, spawn } from "node:child_process";
 import http from "node:http";
 import https from "node:https";
@@ -22,7 +22,7 @@ export const GOOD = {
 // "drop": the connection is closed as soon as the request begins, "hang up": after all of it came.
 export async function start(answer, { tls, port = 0 } = {}) {
   const requests = [], sockets = new Set(), timers = new Set();
-  let count = 0;
+  let count = 0, answered = 0;
   const serve = (request, response) => {
     const number = ++count, parts = [];
     const wanted = answer(request, number);
@@ -35,7 +35,7 @@ export async function start(answer, { tls, port = 0 } = {}) {
       const send = () => {
         if (wanted.type) response.setHeader("Content-Type", wanted.type);
         response.writeHead(wanted.status, wanted.headers);
-        response.end(wanted.body ?? "");
+        response.end(wanted.body ?? "", () => answered++);
       };
       timers.add(setTimeout(send, wanted.delay ?? 0));
     });
@@ -52,6 +52,7 @@ export async function start(answer, { tls, port = 0 } = {}) {
     port: server.address().port,
     url: `${tls ? "https" : "http"}://127.0.0.1:${server.address().port}`,
     count: () => count,
+    answered: () => answered,
     stop: () => new Promise((done) => {
       for (const timer of timers) clearTimeout(timer);
       server.close(done);
@@ -102,7 +103,7 @@ export function decode(bytes, schema, message) {
 
 // What a pprof profile says: {types, samples: [{stack, values, labels}], time, duration, comment}.
 export function readPprof(zipped) {
-  const p = decode(zlib.gunzipSync(zipped), path.join(here, "pprof.proto"), "pprof.Profile");
+  const p = decode(zlib.gunzipSync(zipped), path.join(here, "../export/profile.proto"), "pprof.Profile");
   const text = (n) => p.string_table[Number(n?.[0] ?? 0)];
   const only = (fields, name) => fields[name]?.[0] ?? 0n;
   const functions = new Map(p.function.map((f) => [only(f, "id"), f]));

@@ -19,6 +19,6 @@ cc -I include/luajit-2.1 "$scratch/host.c" -o "$scratch/host" -L"$(dirname "$lib
 LD_LIBRARY_PATH=$(dirname "$library") "$scratch/host" || fail "a program linked with the installed library does not run"
 jit=$(dirname "$(dirname "$(find . -name vmdef.lua)")")
 LUA_PATH="$PWD/$jit/?.lua" bin/luajit -jv -e 'local x = 1' || fail "jit.* modules do not load"
-for tool in luatrace luatrace-record luatrace-analyze luatrace-top; do
+for tool in luatrace luatrace-record luatrace-analyze luatrace-top luatrace-fleet; do
   [ ! -x "$1/bin/$tool" ] || [ -x "bin/$tool" ] || fail "$tool was built but not installed"
 done

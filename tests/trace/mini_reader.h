@@ -87,12 +87,14 @@ inline void check_block(const Block& b, std::map<uint32_t, uint32_t>& seq, size_
   need(h.payload_crc == crc(b.payload.data(), b.payload.size()), "payload crc", at);
   need(h.payload_size <= LT_PAYLOAD_MAX && h.raw_size == h.payload_size, "sizes", at);
   if (h.type == LT_BLOCK_STREAM) seq.try_emplace(h.stream, 0);
-  if (h.type != LT_BLOCK_EVENTS && h.type != LT_BLOCK_FUNCS) return;
+  const bool samples = h.type == LT_BLOCK_SAMPLES;
+  if (h.type != LT_BLOCK_EVENTS && h.type != LT_BLOCK_FUNCS && !samples) return;
   need(seq.count(h.stream) == 1, "stream used before STREAM block", at);
   if (h.type == LT_BLOCK_FUNCS) return;
   need(h.seq == seq[h.stream]++, "sequence number", at);
   need(h.payload_size > 0 && h.payload_size % 8 == 0, "words", at);
   need(h.end_tick >= h.base_tick, "end before base", at);
+  if (samples) return;
   const uint64_t low = lt_time(b.words()[0]);
   need(((low - h.base_tick) & ((1ull << 40) - 1)) < (1ull << 39), "first word before base", at);
 }

@@ -33,7 +33,7 @@ class Ledger final : public CallConsumer, public CallObserver {
   }
   void end_file() override {}
   void opened(const Coroutine&, StreamId, ThreadId, FunctionId, uint64_t) override {}
-  void closed(const Coroutine&, StreamId, uint64_t) override {}
+  void closed(const Coroutine&, StreamId, uint64_t, const CallEnd&) override {}
   void moved(const Coroutine&, StreamId, ThreadId, uint64_t, const std::vector<Open>&) override {}
   void add_self_time(StackMachine<FilteredProfile>& machine, StreamId, uint64_t from, uint64_t to,
                      Owner owner) override {

@@ -88,6 +88,7 @@ TEST(LiveRequests, IntervalsHaveTheRequestsOfTheTrace) {
     const auto take = [&](const RequestsReport& r) {
       live.insert(live.end(), r.first.requests.begin(), r.first.requests.end());
       sums.count += r.ended.count;
+      sums.timers += r.ended.timers;
       sums.wall_ns += r.ended.wall_ns;
       sums.running_ns += r.ended.running_ns + r.ended.wait_ns + r.ended.others_ns;
       sums.running_ns += r.ended.unattributed_ns;
@@ -99,7 +100,7 @@ TEST(LiveRequests, IntervalsHaveTheRequestsOfTheTrace) {
     take(last);
     EXPECT_EQ(last.open, 0u);
     EXPECT_EQ(figures(live), figures(whole(bytes, by)));
-    EXPECT_EQ(sums.count, live.size());
+    EXPECT_EQ(sums.count + sums.timers, live.size());
     EXPECT_EQ(sums.running_ns, sums.wall_ns);
     found += live.size();
     if (HasFailure()) FAIL() << "seed " << seed;

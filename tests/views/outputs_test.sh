@@ -44,18 +44,20 @@ case_profiles() {
 case_unwritten() {
   "$analyze" --page=/dev/full "$trace" >out 2>err && fail "a page on a full disk"
   ! grep "flame graph:" out || fail "says that it wrote the page"
-  # A part of a file on a full disk is removed; a file that existed is emptied, a device is not.
+  # A part of a file on a full disk is removed; a file that existed stays as it was.
   for way in --page=part --folded=part --json=part --csv=part "--save-profile part" "--format pprof -o part" "--format chrome -o part"; do
     rm -f part
     # shellcheck disable=SC2086
     message=$( (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>&1 >/dev/null) && fail "$way: written to a full disk"
     same "$way" "$message" "luatrace-analyze: part: cannot write: File too large"
     [ ! -e part ] || fail "$way: a part is left"
-    echo before >part
     # shellcheck disable=SC2086
-    (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q --force $way "$trace") 2>err >&2 && fail "$way: written to a full disk"
-    [ -f part ] && [ ! -s part ] || fail "$way: a part is left in a file that existed, or it was removed"
+    "$analyze" -q $way "$trace" && cp part whole
+    # shellcheck disable=SC2086
+    (ulimit -f 0; trap '' XFSZ; exec "$analyze" -q $way "$trace") 2>/dev/null >&2 && fail "$way: written to a full disk"
+    cmp part whole || fail "$way: the file that existed is not as it was"
   done
+  same "other names" "$(ls -A | grep -v '^\(out\|err\)$' | sort | xargs)" "part whole"
   [ -c /dev/full ] || fail "/dev/full was removed"
   "$analyze" --json=closed.json "$trace" >&- 2>err && fail "good without a standard output"
   jq -e . closed.json >json || fail "the summary is in the file"
@@ -108,6 +110,23 @@ case_others() {
   "$analyze" -q --flame t.txt || fail "a page of version 0.1 is not overwritten"
 }
 
+# A signal leaves an older file as it is, and no other one.
+sleeping() { grep -E '^State:.*S' "/proc/$1/status" >/dev/null; }
+case_killed() {
+  "$analyze" -q --format chrome -o calls.json "$trace" && cp calls.json before
+  mkfifo trace
+  "$analyze" -q --format chrome -o calls.json --json=new.json trace &
+  local pid=$!
+  exec 5>trace
+  head -c 2000 "$trace" >&5
+  within 20 "the trace to be read" sleeping $pid
+  kill -TERM $pid
+  wait $pid && fail "not ended by the signal"
+  exec 5>&-
+  cmp calls.json before || fail "the file is not as it was"
+  same "files" "$(ls -A | sort | xargs)" "before calls.json trace"
+}
+
 # One grammar: whatever is meant is done, or the message has the right form.
 case_grammar() {
   refuses "'out.txt' is taken as a trace; write --folded=out.txt" "$analyze" --folded out.txt "$trace"
@@ -118,6 +137,39 @@ case_grammar() {
   refuses "--dump writes to standard output: redirect it \(--dump TRACE > out.txt\)" "$analyze" --dump -o out.txt "$trace"
   refuses "none.bin: cannot open: No such file" "$analyze" --folded none.bin
   [ ! -e out.txt ] || fail "out.txt was written"
+}
+
+# At any width main chunks have their names, no number is cut, and the column of the order is there.
+case_widths() {
+  local width view chunk
+  for width in 40 41 44 50 60 70 80 100 120; do
+    for view in --report --tree --waits --timeline --turns "--callers ngx.sleep" --coroutines; do
+      # shellcheck disable=SC2086
+      "$analyze" --width $width $view "$data/nginx.txt" >out
+      for chunk in 'access_by_lua(nginx.conf:12)' 'content_by_lua(nginx.conf:20)'; do
+        grep -F "$chunk" out >/dev/null || fail "$view has no $chunk in $width columns: $(cat out)"
+      done
+      # The longest of them, header_filter_by_lua(nginx.conf:30), has no space beside a column of numbers in 46 columns.
+      [ $width -le 46 ] || ! grep -E '_by_[^ ]*\.\.\.|\.\.\.[^ ]*nginx\.conf' out || fail "$view cuts main chunks in $width columns"
+      [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $width ] || fail "$view is wider than $width columns"
+    done
+    for view in --requests "--requests --sort running" --turns --report "--report --sort p99"; do
+      # shellcheck disable=SC2086
+      "$analyze" --width $width $view "$data/nginx.txt" >out
+      head -n 1 out | grep '▼' >/dev/null || fail "$view has no order in $width columns: $(cat out)"
+      ! grep -E '[0-9]\.\.\.|[0-9]{3}\.?[0-9]* ?\.\.\.' out || fail "$view cuts numbers in $width columns"
+    done
+  done
+}
+
+# What a limit leaves out is in JSON, and beside CSV in a message.
+case_limits() {
+  "$analyze" --json --report --requests --waits --limit 2 "$data/nginx.txt" >json
+  same "left out" "$(jq -c '[.left_out.report > 0, .left_out.requests, .left_out.waits > 0, (.requests | length)]' json)" "[true,3,true,2]"
+  same "left out of all" "$("$analyze" --json --requests --limit 0 "$data/nginx.txt" | jq -c .left_out)" null
+  "$analyze" --csv --requests --limit 2 "$data/nginx.txt" >csv 2>err
+  same "message" "$(cat err)" "luatrace-analyze: --csv: requests: 3 more rows: --limit 0 writes them"
+  same "with -q" "$("$analyze" -q --csv --requests --limit 2 "$data/nginx.txt" 2>&1 >csv)" ""
 }
 
 # The summary's table is that of --report, with a mark at the column by which it is sorted.

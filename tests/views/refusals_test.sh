@@ -122,15 +122,16 @@ done
 # An option for formats changes the format (perfetto and chrome have suspended time anyway), or is refused.
 coroutines=$source/tests/export/coroutines.txt
 for format in $("$analyze" --format x now.txt 2>&1 | sed 's/.*; choose //; s/ or / /; s/,//g; s/ (see.*//'); do
+  rm -rf plain.out other.out
   "$analyze" -q --force --format "$format" -o plain.out "$coroutines"
   for option in "--unit ms" --suspended "--frames L" "--source-root dir"; do
     # shellcheck disable=SC2086
     if "$analyze" -q --force --format "$format" $option -o other.out "$coroutines" 2>err; then
       case "$format $option" in perfetto*--suspended | chrome*--suspended) continue ;; esac
-      ! cmp -s plain.out other.out || fail "--format $format ignores $option"
+      ! diff -rq plain.out other.out >diff || fail "--format $format ignores $option"
     else
       same "--format $format $option" "luatrace-analyze: ${option%% *} has no effect with --format $format: leave one of them out (see --help)" "$(cat err)"
-      case "$format $option" in json* | *--unit* | csv*--suspended | lua*--suspended | xmake*--suspended) ;; *) fail "$(cat err)" ;; esac
+      case "$format $option" in json* | *--unit* | csv*--suspended | lua*--suspended | xmake*--suspended | parquet*--suspended) ;; *) fail "$(cat err)" ;; esac
     fi
   done
 done
@@ -197,7 +198,7 @@ for rows in "--sort calls" "--limit 1" "--fields calls"; do
     wrong "^luatrace-analyze: ${rows%% *} needs a view, such as --report, or --csv" $way $rows
   done
   # shellcheck disable=SC2086
-  good --csv $rows && good $rows && good --report --folded=f $rows
+  good -q --csv $rows && good $rows && good --report --folded=f $rows
 done
 
 # Mistakes in arguments.

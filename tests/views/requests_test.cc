@@ -89,6 +89,8 @@ TEST(Requests, ExecGoesBackInTheSameRequest) {
   const std::string first = "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry ";
   EXPECT_EQ(brief(requests(first + "14\n13 suspend yield\n" + access(20, 3, "7"))),
             "10 14 = 7 + 7 + 0 + 0>\n");
+  EXPECT_EQ(brief(requests(first + "14\n13 suspend yield\n14 collect 2\n" + access(20, 3, "7"))),
+            "10 14 = 7 + 7 + 0 + 0\n");
   EXPECT_EQ(brief(requests(first + "13\n13 suspend yield\n" + access(20, 3, "7"))),
             "10 3 = 3 + 0 + 0 + 0\n20 4 = 4 + 0 + 0 + 0\n");
 }
@@ -280,6 +282,35 @@ TEST(Requests, EachRunOfATimerIsARequest) {
   const std::vector<ReportRequest> list = requests(tick(10, 2) + tick(20, 3) + tick(30, 4));
   ASSERT_EQ(list.size(), 3u);
   for (const ReportRequest& r : list) EXPECT_EQ(r.phases[0].function, list[0].phases[0].function);
+}
+
+// nginx uses coroutines again, and timers may be older than the recording: no creation is seen.
+TEST(Requests, ATimerIsKnownWithoutTheCreationOfItsCoroutine) {
+  for (const ReportRequest& r : requests(block(10, 2, 1) + block(20, 3, 1))) EXPECT_FALSE(r.timer);
+  const std::vector<ReportRequest> list =
+      requests(block(10, 2, 11) + block(20, 3, 1) + block(30, 4, 2) + block(40, 5, 15));
+  ASSERT_EQ(list.size(), 4u);
+  for (size_t i = 0; i < 4; i++) EXPECT_EQ(list[i].timer, i == 1 || i == 2) << i;
+  EXPECT_TRUE(requests(block(10, 2, 1) + block(20, 3, 15))[0].timer);
+}
+
+// A loop that waits when the recording begins: its stack comes before its request.
+TEST(Requests, ATimerThatRunsAlreadyHasBegunBefore) {
+  const auto list = requests(
+      "10 resume 2\n10 stack 2 resumed n=2\n10 frame 1\n10 frame 13\n10 request 2 7\n"
+      "12 return 13\n14 entry 13\n15 suspend yield\n" +
+      log_block(20, "8"));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_TRUE(list[0].timer && list[0].begun_before && list[0].unfinished);
+}
+
+// What spawns it waits meanwhile.
+TEST(Requests, ALightThreadInACoroutineThatIsUsedAgainIsNoTimer) {
+  const std::vector<ReportRequest> list =
+      requests("10 request 2 7\n10 resume 2\n10 entry 15\n12 entry 13\n13 suspend yield\n" +
+               block(20, 3, 1) + "30 resume 2\n31 return 13\n32 return 15\n32 suspend done\n");
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_FALSE(list[0].timer);
 }
 
 // The main coroutine is a scheduler: it resumes those of requests 7 and 8, and polls meanwhile

@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
+#include "analyzer/output/cut_names.h"
 #include "analyzer/output/format.h"
 #include "analyzer/output/table.h"
 #include "analyzer/progress.h"
 #include "analyzer/report/suggestions.h"
 #include "analyzer/terminal_line.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -188,6 +191,56 @@ TEST(Suggestions, ManyNamesAreLittleWork) {
                 words[random() % 8] + std::to_string(i % 100));
   EXPECT_EQ(names.question().substr(0, 40), "; did you mean 'handle_request_parse17',");
   EXPECT_LT(names.cells() / kNames, 10u);
+}
+
+// -- Names that are cut --
+
+std::vector<std::string> cut_all(const std::vector<std::string>& names, size_t width) {
+  CutNames cut;
+  for (const auto& name : names) cut.add(name, width);
+  cut.settle();
+  std::vector<std::string> out;
+  for (const auto& name : names) out.push_back(cut.of(name, width));
+  return out;
+}
+
+TEST(CutNames, ThoseThatDifferLookDifferent) {
+  const std::vector<std::string> names = {
+      "parse_headers_of_the_request  (app/lib/http/parse.lua:10)",
+      "parse_headers_of_the_request  (app/lib/http/parse.lua:110)",
+      "parse_headers_of_the_request  (app/lib/json/parse.lua:10)",
+      "job  (app.lua:30)",
+      "job  (lib.lua:30)",
+      "job  (lib.lua:31)",
+      "job",
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaXaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaYaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+      "ünïcödé_ünïcödé_ünïcödé_ünïcödé_ä_ünïcödé_ünïcödé_ünïcödé_ünïcödé",
+      "ünïcödé_ünïcödé_ünïcödé_ünïcödé_ö_ünïcödé_ünïcödé_ünïcödé_ünïcödé"};
+  for (size_t width = 12; width < 80; width++) {
+    const auto cut = cut_all(names, width);
+    EXPECT_EQ(names.size(), std::set<std::string>(cut.begin(), cut.end()).size()) << width;
+    for (const auto& text : cut) {
+      EXPECT_LE(text_width(text), width) << text;
+      EXPECT_EQ(text, printable(text));
+    }
+  }
+}
+
+TEST(CutNames, EqualOnesStayEqualAndIndentationIsNoDifference) {
+  const std::string name = "a_name_that_is_too_long_for_its_column";
+  const auto cut = cut_all({name, name, "  " + name}, 20);
+  EXPECT_EQ(cut_name(name, 20), cut[0]);
+  EXPECT_EQ(cut[0], cut[1]);
+  EXPECT_EQ(cut_name("  " + name, 20), cut[2]);
+}
+
+TEST(CutNames, NumbersAndItemsStayWhole) {
+  EXPECT_EQ("ngx.my_... 28.1 ms", cut_amount("ngx.my_sleep_eep 28.1 ms", 18));
+  EXPECT_EQ("my_sleep 28.1 ms", cut_amount("my_sleep 28.1 ms", 16));
+  EXPECT_EQ("a 1 ms, ...", cut_list("a 1 ms, b 2 ms, c 3 ms", 12));
+  EXPECT_EQ("a 1 ms, b 2 ms, ...", cut_list("a 1 ms, b 2 ms, c 3 ms", 20));
+  EXPECT_EQ("...", cut_list("access 1 ms, b 2 ms", 6));
 }
 
 }  // namespace

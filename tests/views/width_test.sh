@@ -55,13 +55,19 @@ grep -q '\.\.\.' screen && fail "a bar is cut: $(cat screen)"
 on 40 --timeline now.bin
 same "the time line is as wide as the terminal" 40 "$(grep '^thread' screen | wc -L)"
 
-# The corrected columns of --compensate, with their marks, are left out last; of the columns of
-# --fields the last ones are left out first.
-for columns in 40 80 100; do
+# The corrected columns of --compensate, with their marks, are left out last, but for the one by
+# which the rows are sorted; of the columns of --fields the last ones are left out first.
+for view in "" --report; do
+  # shellcheck disable=SC2086
+  on 40 --compensate $view "$source/tests/views/data/requests.txt"
+  grep -qE "^ *self▼ +self' +function" screen && grep -qE '([0-9.]+ ms +){2}! .*auth' screen ||
+    fail "--compensate $view in 40 columns: $(cat screen)"
+done
+for columns in 50 80 100; do
   for view in "" --report --tree; do
     # shellcheck disable=SC2086
     on $columns --compensate $view "$source/tests/views/data/requests.txt"
-    grep -qE "^ *(calls .*)?inclusive' +self' +" screen && grep -qE '([0-9.]+ ms +){2}! .*auth' screen ||
+    grep -qE "inclusive' +self' +" screen && grep -qE '([0-9.]+ ms +){2}! .*auth' screen ||
       fail "--compensate $view in $columns columns: $(cat screen)"
   done
 done

@@ -3,12 +3,16 @@
 
 #include <iostream>
 
+#include "analyzer/output/formats/own_output.h"
+
 namespace luatrace::analyze {
 
 CallExport::CallExport(const ExportOptions& options)
     : options_(options),
-      file_(options.output == "-" ? std::nullopt
-                                  : std::optional<OutputFile>(std::in_place, options.output)),
+      file_(options.output == "-"
+                ? std::nullopt
+                : std::optional<OutputFile>(std::in_place, options.output,
+                                            keep_others(options.format, options.force))),
       out_(file_ ? static_cast<std::ostream&>(*file_) : std::cout),
       names_(options) {
   if (!out_) error_ = file_ ? file_->finish() : error_text(write_error(out_));

@@ -54,7 +54,7 @@ CallGraph::CallGraph(const Report& report)
     : edges_(report.functions.size()), self_(report.functions.size()) {
   const CallTree& tree = report.tree;
   auto cpu = [&](NodeId node) {
-    return tree[node].self - std::min(tree[node].self, report.cpu.off_at(node));
+    return tree[node].self - std::min(tree[node].self, report.cpu.off.at(node));
   };
   const std::vector<uint64_t> inclusive = inclusive_ns(tree),
                               inclusive_cpu = subtree_sums(tree, cpu);
@@ -68,7 +68,7 @@ CallGraph::CallGraph(const Report& report)
         self_[tree[node].function] += {tree[node].self, cpu(node)};
         Edge* e = of(node);
         if (!e) return;
-        e->calls += tree[node].calls;
+        if (!report.is_sampled()) e->calls += tree[node].calls;
         if (e->open++ == 0) e->cost += {inclusive[node], inclusive_cpu[node]};
       },
       [&](NodeId node) {

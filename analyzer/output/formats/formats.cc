@@ -15,7 +15,7 @@ namespace {
 void folded(std::ostream& out, const Report& report, const ExportOptions& options) {
   std::vector<std::string> labels;
   for (const auto& name : frame_names(report, options)) labels.push_back(name.label);
-  write_folded(out, report, options.unit_ns, std::move(labels));
+  write_folded(out, report, options.unit_ns, std::move(labels), options.delimiter);
 }
 
 void json(std::ostream& out, const Report& report, const ExportOptions&) {
@@ -34,6 +34,7 @@ constexpr ExportFormat kFormats[] = {
     {"luaprofiler", nullptr, make_luaprofiler_writer},
     {"luaprofile", write_luaprofile},
     {"xmake", write_xmake},
+    {kTables, nullptr},
 };
 
 }  // namespace

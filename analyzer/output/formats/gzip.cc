@@ -8,7 +8,7 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr const char* kComment = "luatrace";
+constexpr const char* kWriter = "luatrace";
 constexpr int kUnix = 3;             // RFC 1952
 constexpr size_t kHeaderBytes = 10;  // before the comment, as there is nothing else
 
@@ -16,7 +16,7 @@ constexpr size_t kHeaderBytes = 10;  // before the comment, as there is nothing 
 
 bool is_gzip_of_ours(std::string_view bytes) {
   return bytes.starts_with("\x1f\x8b") && bytes.size() > kHeaderBytes &&
-         bytes.substr(kHeaderBytes).starts_with(std::string_view(kComment, strlen(kComment) + 1));
+         bytes.substr(kHeaderBytes).starts_with(std::string_view(kWriter, strlen(kWriter) + 1));
 }
 
 GzipWriter::GzipWriter(std::ostream& out) : out_(out), buffer_(65536) {
@@ -24,7 +24,7 @@ GzipWriter::GzipWriter(std::ostream& out) : out_(out), buffer_(65536) {
   if (deflateInit2(&stream_, 6, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();
   header_.os = kUnix;
-  header_.comment = reinterpret_cast<Bytef*>(const_cast<char*>(kComment));
+  header_.comment = reinterpret_cast<Bytef*>(const_cast<char*>(kWriter));
   deflateSetHeader(&stream_, &header_);
 }
 

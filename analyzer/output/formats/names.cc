@@ -28,6 +28,7 @@ std::string tagged(const FunctionName& f, const FrameName& n, const char* lua) {
   if (f.kind == FunctionKind::kLua) return lua + n.file + ':' + line_text(f);
   if (f.kind == FunctionKind::kBuiltin) return "builtin#" + n.name;
   if (f.kind == FunctionKind::kC) return "C:" + n.name;
+  if (f.kind == FunctionKind::kKernel) return "K:" + n.name;
   return n.name;
 }
 

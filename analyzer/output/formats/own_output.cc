@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "analyzer/output/formats/formats.h"
 #include "analyzer/output/formats/gzip.h"
 #include "analyzer/report/saved_profile.h"
 #include "luatrace_format.h"
@@ -144,9 +145,24 @@ bool is_own_output(std::string_view kind, std::string_view bytes, bool whole) {
 
 namespace {
 
+// Parquet says at its end who has written it: the last member of the metadata, whose end and
+// length follow.
+bool is_parquet_of_ours(int fd) {
+  constexpr std::string_view kWriter("luatrace\0", 9), kMagic = "PAR1";
+  char end[9 + 4 + 4];
+  struct stat st {};
+  if (fstat(fd, &st) != 0 ||
+      pread(fd, end, sizeof end, st.st_size - off_t{sizeof end}) != ssize_t{sizeof end})
+    return false;
+  const std::string_view text(end, sizeof end);
+  return text.starts_with(kWriter) && text.ends_with(kMagic);
+}
+
 // Whether the file is empty, or such an output; false and errno if it cannot be read.
 bool is_own(int fd, const std::string& kind, bool empty) {
   char bytes[kOwnBytes];
+  errno = 0;
+  if (kind == kTables && is_parquet_of_ours(fd)) return true;
   errno = 0;
   const ssize_t n = pread(fd, bytes, sizeof bytes, 0);
   const auto size = static_cast<size_t>(std::max<ssize_t>(n, 0));
@@ -178,6 +194,11 @@ std::string why_kept(const std::string& path, const std::string& kind) {
 bool is_own_file(const std::string& path, const std::string& kind) {
   const Descriptor fd = open_regular(path);
   return fd >= 0 && is_own(fd, kind, false);
+}
+
+KeepReason keep_others(const std::string& kind, bool force) {
+  if (force) return nullptr;
+  return [kind](int fd) { return why_kept(fd, kind); };
 }
 
 }  // namespace luatrace::analyze

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "trace/open_output.h"
+
 namespace luatrace::analyze {
 
 // Bytes that is_own_output() looks at.
@@ -21,5 +23,8 @@ std::string why_kept(const std::string& path, const std::string& kind);
 
 // Whether the file exists and is such an output.
 bool is_own_file(const std::string& path, const std::string& kind);
+
+// For open_replacement(): why an existing file is kept. force: any file is overwritten.
+KeepReason keep_others(const std::string& kind, bool force);
 
 }  // namespace luatrace::analyze

@@ -28,6 +28,18 @@ enum {
   kDefaultType = 14
 };
 
+// The name of the type of self time.
+const char* time_type(const Report& r) {
+  if (!r.is_sampled()) return "time";
+  return r.sampled == SampleKind::kCpu ? "cpu" : "off_cpu";
+}
+
+// The time for which a sample stands, on average.
+uint64_t period(const Report& r) {
+  const bool known = r.sampled == SampleKind::kCpu && r.samples.samples;
+  return known ? std::max<uint64_t>(r.traced_ns / r.samples.samples, 1) : 1;
+}
+
 class PprofWriter {
  public:
   PprofWriter(std::ostream& out, const Report& report, bool all)
@@ -64,9 +76,9 @@ void PprofWriter::header() {
   ProtoMessage fields;
   for (const SampleValue& value : sample_values(report_, all_))
     fields.message(kSampleType, type(value.type, value.unit));
-  fields.integer(kDefaultType, string("time"));
-  fields.message(kPeriodType, type("time", "nanoseconds"));
-  fields.integer(kPeriod, 1);
+  fields.integer(kDefaultType, string(time_type(report_)));
+  fields.message(kPeriodType, type(time_type(report_), "nanoseconds"));
+  fields.integer(kPeriod, period(report_));
   if (!report_.files.empty() && report_.files[0].start_real_ns)
     fields.integer(kTimeNanos, report_.files[0].start_real_ns);
   fields.integer(kDurationNanos, report_.duration_ns);
@@ -143,7 +155,7 @@ uint64_t NodeValues::of(NodeId node, SampleValue::Kind kind) const {
       return inclusive_[node];
     case SampleValue::kCpu: {
       const uint64_t self = report_.tree[node].self;
-      return self - std::min(self, report_.cpu.off_at(node));
+      return self - std::min(self, report_.cpu.off.at(node));
     }
     default:
       return report_.node_suspended_ns[node];
@@ -151,6 +163,9 @@ uint64_t NodeValues::of(NodeId node, SampleValue::Kind kind) const {
 }
 
 std::vector<SampleValue> sample_values(const Report& report, bool all) {
+  if (report.is_sampled())
+    return {{SampleValue::kCalls, "samples", "count"},
+            {SampleValue::kSelf, time_type(report), "nanoseconds"}};
   std::vector<SampleValue> values{{SampleValue::kCalls, "calls", "count"},
                                   {SampleValue::kSelf, "time", "nanoseconds"}};
   if (all) {

@@ -18,7 +18,7 @@ struct SampleValue {
   const char *type, *unit;
 };
 // all: also inclusive and suspended time; otherwise calls and self time. The CPU time of the calls
-// themselves comes last, if it is known.
+// themselves comes last, if it is known. Of samples: their number and time only.
 std::vector<SampleValue> sample_values(const Report& report, bool all);
 
 // The values of the nodes of a report's call tree: numbers of calls, or ns.

@@ -8,6 +8,7 @@
 #include "analyzer/output/format.h"
 #include "analyzer/output/formats/names.h"
 #include "analyzer/report/native_times.h"
+#include "base/escape.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -27,9 +28,21 @@ std::string average(uint64_t ns, uint64_t calls) {
   return microseconds(calls ? ns / calls : 0);
 }
 
+void write_samples_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
+  out << "function,file,line,kind,samples,self_samples,inclusive_ns,self_ns,hint\n";
+  for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
+    const ReportFunction& f = report.functions[i];
+    const FrameName n = frame_name(f, options);
+    out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind)
+        << ',' << f.samples << ',' << f.calls << ',' << f.inclusive_ns << ',' << f.self_ns << ','
+        << f.hint << '\n';
+  }
+}
+
 }  // namespace
 
 void write_functions_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
+  if (report.is_sampled()) return write_samples_csv(out, report, options);
   out << "function,file,line,kind,calls,complete,wall_ns,inclusive_ns,self_ns,min_ns,max_ns,"
          "avg_ns,hint,running_ns\n";  // running_ns: the earlier name of inclusive_ns.
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
@@ -59,10 +72,15 @@ void write_luaprofile(std::ostream& out, const Report& report, const ExportOptio
 }
 
 // xmake's profiler: "%6.3f, %6.2f%%, %7d, name : file: line", sorted by time: inclusive time in
-// seconds, its share of the traced time, calls.
+// seconds, its share of the traced time, calls. On the screen it leaves out what is below 1 %.
 void write_xmake(std::ostream& out, const Report& report, const ExportOptions& options) {
+  uint64_t left_out = 0;
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.inclusive_ns; })) {
     const ReportFunction& f = report.functions[i];
+    if (options.on_screen && f.inclusive_ns < report.traced_ns / 100) {
+      left_out++;
+      continue;
+    }
     FrameName n = frame_name(f, options);
     if (options.style == FrameStyle::kOurs && f.kind == FunctionKind::kLua && f.line != 0 &&
         f.name.empty())
@@ -75,6 +93,9 @@ void write_xmake(std::ostream& out, const Report& report, const ExportOptions& o
              static_cast<unsigned long long>(f.calls));
     out << text << n.name << " : " << (n.file.empty() ? "?" : n.file) << ": " << n.line << '\n';
   }
+  if (left_out)
+    out << "and " << counted(left_out, "function") << " below 1 %: all are in "
+        << printable(options.input) << " (luatrace-analyze --format xmake -o FILE)\n";
 }
 
 }  // namespace luatrace::analyze

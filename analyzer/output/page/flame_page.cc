@@ -330,6 +330,7 @@ void write_meta(std::ostream& out, const FlameInput& input, const PackedTree& tr
       << ",\"prunedTime\":" << tree.pruned_ns << ",\"diff\":" << (input.before ? "true" : "false")
       << ",\"before\":" << tree.before_ns << ",\"scale\":" << input.scale
       << ",\"noChart\":" << script_string(input.no_chart)
+      << ",\"counts\":" << (input.sampled ? "\"self samples\"" : "\"calls\"")
       << ",\"onlyGraph\":" << (input.only_graph ? "true" : "false")
       << ",\"program\":" << script_string(input.program)
       << ",\"madeAt\":" << script_string(input.made_at) << ",\"command\":";

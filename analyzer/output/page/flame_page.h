@@ -89,6 +89,7 @@ struct FlameInput {
   FlameChart chart;                                  // no chart if it has no tracks
   std::string no_chart;                              // the reason if there is no chart
   FlameRequests requests;                            // needs a chart; no view of them if none
+  bool sampled = false;                              // numbers of calls are of samples
   bool only_graph = false;                           // show nothing but the flame graph
   std::string program;               // name and version of the program that makes the page
   std::string made_at;               // when, as text

@@ -69,9 +69,10 @@ std::vector<Mode> AllModes() {
   for (const std::string& flavour : Flavours()) {
     bool first = modes.empty();
     std::string prefix = first ? "" : Identifier(flavour) + "_";
-    Add(flavour, "", prefix,
-        first ? std::vector{on, off, eager, plain} : std::vector{on, off, eager}, &modes);
-    if (first) Add(flavour, "-assert", "assert_", {on, off, eager}, &modes);
+    // Most of the programs are too short for the compiler, unless it is eager.
+    Add(flavour, "", prefix, first ? std::vector{on, off, eager, plain} : std::vector{off, eager},
+        &modes);
+    if (first) Add(flavour, "-assert", "assert_", {off, eager}, &modes);
   }
   return modes;
 }

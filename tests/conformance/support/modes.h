@@ -17,7 +17,7 @@ struct Mode {
 };
 
 // All modes: the default flavour and its assert build with the JIT on, off,
-// eager and without optimisations; the other flavours on, off and eager.
+// eager and without optimisations; the other flavours off and eager.
 std::vector<Mode> AllModes();
 
 // The folder of the LuaJITs that are traced instead of this build's, and of the C module that was

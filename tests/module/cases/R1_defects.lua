@@ -63,3 +63,18 @@ for _ = 1, 3 do hooked() end
 check.equal("trees", #trees, 1)
 check.equal("an error", trees[1].error, true)
 ends()
+
+-- A stack overflow ends the calls that it leaves: those of the hooked function, and those around it.
+local function overflow(deep)
+  if deep then return 1 + overflow(deep) end
+  return 2
+end
+local function around() return pcall(overflow, true) end
+for _, hooked in ipairs { overflow, around } do
+  local trees = 0
+  local unhook = trace.hook(hooked, function() trees = trees + 1 end)
+  overflow() around()
+  for _ = 1, 10 do overflow() around() end
+  unhook()
+  check.equal("trees", trees, hooked == overflow and 22 or 11)
+end

@@ -58,3 +58,7 @@ local text = check.output("luatrace-analyze --dump " .. file)
 for _, event in ipairs { 'open "before"', 'begin "during"', 'end "during"', 'end "before"' } do
   assert(text:find("section %d+ " .. event), event)
 end
+
+-- A stop that is refused leaves nothing behind.
+check.throws("has not been started in this coroutine", trace.section_stop, "never")
+check.throws("there is no section 'never'", trace.sections, "never")

@@ -1,15 +1,38 @@
 -- SPDX-License-Identifier: MIT
--- The profiler's own time is not the program's; its cost per event is measured.
+-- The profiler's own time is no function's of the program: reports are calls of [luatrace], and the
+-- cost of each event is measured and corrected for. The clock is the wall's, or the processor's.
 local trace, check = require "luatrace", require "check"
 local function reports()
   for _ = 1, 10 do assert(trace.report()) end
 end
-local clock = trace.section
+local function empty() end
+local function calls()
+  for _ = 1, 1e5 do empty() end
+end
+jit.off(calls, true)
 assert(trace.start())
 trace.section("reports", reports)
-local spent = trace.sections("reports").time
-local row = check.row(trace.report(), "reports")
-assert(row.inclusive_ns / 1e9 < spent / 2, row.inclusive_ns / 1e9 .. " of " .. spent .. " s were charged")
+calls()
+local spent = trace.sections("reports").time * 1e9
+local rows = trace.report { options = { "--compensate" } }
+local own, row = check.row(rows, "[luatrace]"), check.row(rows, "reports")
+assert(own.self_ns > spent / 2, own.self_ns .. " of " .. spent .. " ns are reports")
+assert(row.self_ns < spent / 10, row.self_ns .. " of " .. spent .. " ns were charged")
 local s = trace.stats()
-assert(s.events > 0 and s.lost == 0 and s.bytes > 0 and s.cost_per_event_ns > 0 and s.cost_per_event_ns < 10000)
+assert(s.events > 2e5 and s.lost == 0 and s.bytes > 0 and s.cost_per_event_ns > 0 and s.cost_per_event_ns < 10000)
+row = check.row(rows, "calls")
+assert(row.inclusive_corrected_ns < row.inclusive_ns and row.inclusive_corrected_ns >= 0)
+assert(trace.stop())
+
+local function sleeps() os.execute("sleep 0.3") end
+local started, why = trace.start { cpu = true }
+if not started then
+  assert(tostring(why):find("cpu", 1, true), why)
+  io.stderr:write("no CPU times here: ", why, "\n")
+  return
+end
+sleeps()
+check.spin(0.1)
+row = check.row(trace.report(), "sleeps")
+assert(row.inclusive_ns > 0.3e9 and row.cpu_ns < 0.15e9, row.inclusive_ns .. " " .. row.cpu_ns)
 assert(trace.stop())

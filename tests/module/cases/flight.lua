@@ -72,6 +72,14 @@ until_exists("t.3.bin")
 assert(trace.stop())
 check.equal("the last one, of the end", calls("t.4.bin", "fails"), 1)
 
+-- Without a file only that of the end, and those with a path.
+assert(trace.start { flight = "1M", slow = "handle=10ms" })
+handle(0.03)
+check.refuses("has no file", trace.snapshot)
+assert(trace.snapshot(path("named.bin")))
+check.equal("calls of handle", calls("named.bin", "handle"), 1)
+assert(trace.stop())
+
 assert(trace.start { file = path("slow.bin"), only_slow = "handle=20ms" })
 handle(0.001)
 work()

@@ -39,6 +39,16 @@ end
 rows = trace.report { by = "request", options = { "--request-by", "label:kind" } }
 check.equal("requests by the label of a creator", #rows, 1)
 check.equal("kind", rows[1].labels.kind .. rows[1].labels.user, "batchalice")
+
+-- Groups: a row for each, without the functions; a warning if there is none.
+local warnings
+rows, warnings = trace.report { by = "label:route" }
+check.equal("warnings", warnings, nil)
+check.equal("groups", #rows, 3)
+assert(check.row(rows, "/even").calls > 0 and check.row(rows, "/odd").calls > 0)
+rows, warnings = trace.report { by = "nonsense" }
+check.equal("groups", #rows, 1)
+assert(warnings:find("no file of the trace matches", 1, true), warnings)
 assert(trace.stop())
 local text = check.output("luatrace-analyze --dump " .. file)
 assert(text:find('label %d+ "user" "alice"') and text:find('label %d+ "request" ""'), "events")

@@ -15,7 +15,7 @@ const flags = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-b
   "--disable-component-update", "--disable-sync"];
 
 export async function startBrowser(more = []) {
-  assert.ok(CHROMIUM && !CHROMIUM.endsWith("NOTFOUND"), "chromium was not found: install it (Debian: apt-get install chromium) and run cmake again");
+  assert.ok(CHROMIUM && !CHROMIUM.endsWith("NOTFOUND"), "chromium was not found: install it (Debian: apt-get install chromium-headless-shell) and run cmake again");
   const { chromium } = createRequire(join(PAGE_MODULES, "package.json"))("playwright-core");
   return chromium.launch({ executablePath: CHROMIUM, args: [...flags, ...more], chromiumSandbox: process.getuid() !== 0 });
 }

@@ -226,6 +226,28 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
+test("on a telephone the sorted column is in the window after a change of view, and when it is turned", async (t) => {
+  const width = 420;
+  const page = await open(t, { viewport: { width, height: 800 } });
+  const inWindow = (table) => page.waitForFunction((selector) => {
+    const [names, ...others] = [...document.querySelectorAll(`${selector} th`)].map((heading) => heading.getBoundingClientRect());
+    const sorted = document.querySelector(`${selector} th[aria-sort$=ending]`).getBoundingClientRect();
+    const isWhole = ({ left, right }) => left >= names.right - 1 || right <= names.right + 1;
+    return sorted.width > 0 && sorted.left >= names.right - 1 && sorted.right <= innerWidth && others.every(isWhole);
+  }, table);
+  await page.evaluate(() => (luatracePage.table.order = "inclusive-up"));
+  await page.evaluate(() => (luatracePage.table.order = "self-down"));
+  await page.keyboard.press("1");
+  await inWindow("#functions");
+  await page.keyboard.press("6");
+  await page.evaluate(() => (luatracePage.requests.table.order = "coroutines-down"));
+  await inWindow("#requestTable");
+  await page.setViewportSize({ width: 1400, height: 420 });
+  await settle(page);
+  await page.setViewportSize({ width, height: 800 });
+  await inWindow("#requestTable");
+});
+
 test("ten thousand requests are usable", async (t) => {
   const many = Array.from({ length: 10000 }, (_, i) => ({ ...requests[i % 2], begin: 5_000_000 + i * 1_000_000, steps: requests[i % 2].steps }));
   const page = await openPage(t, browser, makePage("requests_many", { text: requestPage(many) }));

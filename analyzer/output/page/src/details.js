@@ -4,7 +4,7 @@
 import { trackTitle } from "./chart_view.js";
 import { kindLabel } from "./colour.js";
 import { changeRows, timesOf } from "./diff.js";
-import { formatCount, formatShare, formatTime } from "./format.js";
+import { formatCount, formatShare, formatTime, words } from "./format.js";
 
 export function element(tag, className, text) {
   const made = document.createElement(tag);
@@ -39,10 +39,10 @@ function describeNode(node, view) {
   const rows = [];
   // Bottom-up all numbers are those of the function that the path begins with.
   const leaf = callers && tree.depth[node] > (focus ? 0 : 1) ? ` of ${functions[tree.func[leafOf(tree, node, focus)]].name}` : "";
-  if (named) rows.push([`calls${leaf}`, formatCount(tree.calls[node])]);
+  if (named) rows.push([`${words.calls}${leaf}`, formatCount(tree.calls[node])]);
   rows.push([callers && !focus && node > 0 ? `self${leaf}` : `inclusive${leaf}`, formatTime(time)]);
   if (!callers) rows.push(["self", `${formatTime(tree.self[node])} (${formatShare(tree.self[node], time)} of inclusive)`]);
-  if (named && (!callers || focus) && tree.calls[node] > 0) rows.push(["per call", formatTime(time / tree.calls[node])]);
+  if (named && (!callers || focus) && tree.calls[node] > 0 && words.calls === "calls") rows.push(["per call", formatTime(time / tree.calls[node])]);
   rows.push(["of all", formatShare(time, total)]);
   if (node > 0) rows.push([callers ? "of the parent box" : "of the caller", formatShare(time, tree.total[tree.parent[node]])]);
   if (zoom > 0) rows.push(["of the zoomed box", formatShare(time, tree.total[zoom])]);
@@ -60,7 +60,7 @@ function leafOf(tree, node, focus) {
 export function functionRows(func, total, before) {
   if (!func.calls && !func.inclusive && !func.before?.inclusive) return [];
   const sums = before ? func.before : func;
-  const rows = [["calls", formatCount(sums.calls)]];
+  const rows = [[words.calls, formatCount(sums.calls)]];
   for (const [label, time] of [["inclusive", sums.inclusive], ["self", sums.self]]) {
     rows.push([label, `${formatTime(time)} (${formatShare(time, total)})`]);
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Formats all numbers on the page: times, counts and shares.
 
+// What the page counts: calls, or samples. Set once, from the page's data.
+export const words = { calls: "calls" };
+
 const timeUnits = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
 
 // Nanoseconds with four significant digits, whole below a microsecond: "12.35 ms".

@@ -10,6 +10,7 @@ import { addPseudoSlices, readChart } from "./chart_data.js";
 import { ChartView } from "./chart_view.js";
 import { changeColour, makePalette } from "./colour.js";
 import { readProfile, readTree } from "./data.js";
+import { words } from "./format.js";
 import { element } from "./details.js";
 import { Graph } from "./graph.js";
 import { showHead, showLegend } from "./head.js";
@@ -59,6 +60,7 @@ class Page {
 
   read() {
     this.profile = readProfile(at("meta").textContent);
+    words.calls = this.profile.counts ?? "calls";
     this.functions = this.profile.functions;
     const whole = readTree(at("nodes").textContent, this.profile.nodes, this.profile.diff);
     if (this.hasChart) this.pseudo = { slices: addPseudoSlices(this.functions), states: addStates(this.functions) };

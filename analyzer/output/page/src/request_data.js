@@ -7,7 +7,7 @@
 // coroutine, phase (a function, 0: unknown). They cover its life, or the beginning of it.
 import { numbersOf } from "./data.js";
 
-const flags = { begunBefore: 1, unfinished: 2 };
+const flags = { begunBefore: 1, unfinished: 2, timer: 4 };
 const stepFlags = { named: 1, runs: 2 };
 
 // meta: { count, all, files, phases: [[function, name]] }
@@ -36,6 +36,7 @@ function readRequest(index, number, steps, nameOf, phaseName) {
     wall: running + wait + others + rest,
     begunBefore: (flag & flags.begunBefore) !== 0,
     unfinished: (flag & flags.unfinished) !== 0,
+    timer: (flag & flags.timer) !== 0,
   };
 }
 

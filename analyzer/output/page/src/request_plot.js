@@ -6,7 +6,7 @@ import { formatMark, formatTime } from "./format.js";
 import { font } from "./paint.js";
 import { markStep } from "./ruler.js";
 
-const edge = { left: 66, bottom: 20, top: 8, right: 10 };
+const edge = { left: 66, bottom: 20, top: 22, right: 10 };
 const radius = 3.5;
 const maxOutlined = 2000;  // more dots have no outlines
 const reach = 12;  // pixels from the pointer to a dot
@@ -114,7 +114,7 @@ export class RequestPlot {
       const text = formatTime(10 ** power).replace(/\.0+(?= )/, "");
       c.fillText(text, edge.left - 8 - c.measureText(text).width, y);
     }
-    c.fillText("wall time, by start", edge.left + 6, edge.top + 8);
+    c.fillText("wall time, by start", edge.left + 6, edge.top - 12);  // above all dots
     const { offset } = this.owner;
     const step = markStep(axes.span, this.width);
     for (let time = Math.ceil((axes.x + offset) / step) * step; time <= axes.x + axes.span + offset; time += step) {

@@ -13,7 +13,7 @@ const requestColumns = [
   time("running", "Running", "In Lua, C functions, the garbage collector or the compiler"),
   time("wait", "Waits", "No call runs, and it waits in a function"),
   time("others", "Others", "Others held the worker"),
-  time("rest", "Rest", "Unattributed: no call runs, nor does it wait in one"),
+  time("rest", "Unattributed", "No call runs, nor does it wait in one"),
   { key: "coroutines", label: "Coroutines", value: (r) => r.coroutines },
   { key: "longest", label: "Longest wait", text: true, value: (r) => longestWait(r) },
   { key: "phases", label: "Phases (running + waits)", text: true, value: (r) => phasesText(r) },
@@ -28,7 +28,7 @@ function phasesText({ phases }) {
 }
 
 // "<": it began before the recording; ">": its end was not seen.
-const openText = (r) => (r.begunBefore ? "<" : "") + (r.unfinished ? ">" : "");
+const openText = (r) => (r.begunBefore ? "<" : "") + (r.unfinished ? ">" : "") + (r.timer ? " timer" : "");
 
 export class RequestTable extends SortedTable {
   // offset: added to times when they are shown. colour(request), on: see SortedTable.
@@ -39,6 +39,10 @@ export class RequestTable extends SortedTable {
 
   listed() {
     return this.requests.list.filter((r) => !this.marks || this.marks[r.index]);
+  }
+
+  group({ timer }) {
+    return timer ? 1 : 0;
   }
 
   less(a, b) {

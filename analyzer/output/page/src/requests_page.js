@@ -27,7 +27,7 @@ export class RequestsPage {
     this.marks = new Uint8Array(this.data.list.length).fill(1);
     const on = { choose: (index) => this.choose(index), open: (index) => this.open(index), sorted: () => page.address?.changed(false) };
     this.table = new RequestTable(this.data, this.offset, (request) => this.colourOf(request), on);
-    this.setSelected(this.data.list.reduce((slowest, one) => (one.wall > slowest.wall ? one : slowest)));
+    this.setSelected(this.data.list.reduce((slowest, one) => (slowest.timer - one.timer || one.wall - slowest.wall) > 0 ? one : slowest));
     this.plot = new RequestPlot(elementOf("plot"), this);
   }
 

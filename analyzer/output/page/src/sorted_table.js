@@ -22,6 +22,11 @@ export class SortedTable {
     this.body = section.querySelector("tbody");
     this.makeHead();
     this.listen(on);
+    // A table that was hidden had no columns' positions, and a telephone may be turned.
+    new ResizeObserver(([{ contentRect }]) => {
+      if (contentRect.width !== this.width) this.revealSort();
+      this.width = contentRect.width;
+    }).observe(section);
   }
 
   listen({ choose, open }) {
@@ -91,13 +96,18 @@ export class SortedTable {
     this.show();
   }
 
+  // Those with a greater number come after all others.
+  group() {
+    return 0;
+  }
+
   sorted() {
     const { value, text } = this.columns.find((c) => c.key === this.sort.key);
     const sign = this.sort.down ? -1 : 1;
     const compare = text
       ? (a, b) => compareText(value(a), value(b))
       : (a, b) => value(a) - value(b);
-    return this.listed().sort((a, b) => sign * compare(a, b) || this.less(a, b));
+    return this.listed().sort((a, b) => this.group(a) - this.group(b) || sign * compare(a, b) || this.less(a, b));
   }
 
   show() {
@@ -114,14 +124,23 @@ export class SortedTable {
     this.revealSort();
   }
 
-  // On a narrow screen, where columns are scrolled sideways, the sorted one is in the window.
+  // On a narrow screen, where columns are scrolled sideways below the names, the sorted one is in the window, and
+  // the names take the space of a column that would be cut: the rest of a number looks like another number.
   revealSort() {
+    const names = this.head.firstChild;
     const heading = this.head.querySelector(`th[data-key="${this.sort.key}"]`);
-    const fixed = this.head.firstChild.getBoundingClientRect();
-    const { left, right } = heading.getBoundingClientRect();
-    const edge = this.section.getBoundingClientRect().right - 14;
-    if (heading === this.head.firstChild || (left >= fixed.right && right <= edge)) return;
-    this.section.scrollLeft += right > edge ? right - edge : left - fixed.right;
+    const rects = () => [names, heading].map((of) => of.getBoundingClientRect());
+    const edge = this.section.getBoundingClientRect().left + this.section.clientWidth - 14;
+    const isShown = ([fixed, { left, right }]) => heading === names || (left >= fixed.right - 1 && right <= edge + 1);
+    if (!this.section.clientWidth || isShown(rects())) return;
+    this.section.style.removeProperty("--names");
+    const [fixed, { left, right }] = rects();
+    this.section.scrollLeft += right > edge ? right - edge : Math.min(0, left - fixed.right);
+    if (right <= edge || getComputedStyle(names).left === "auto") return;  // the names are scrolled, too
+    let spare = edge - names.getBoundingClientRect().right;
+    for (let column = heading; column !== names && column.offsetWidth <= spare; column = column.previousSibling) spare -= column.offsetWidth;
+    this.section.style.setProperty("--names", `${fixed.width + spare}px`);
+    this.section.scrollLeft += spare;
   }
 
   noteRow(text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of functions: totals over the whole profile, computed before pruning.
-import { formatChange, formatCount, formatDelta, formatShare, formatTime } from "./format.js";
+import { formatChange, formatCount, formatDelta, formatShare, formatTime, words } from "./format.js";
 import { element } from "./details.js";
 import { SortedTable } from "./sorted_table.js";
 
@@ -8,7 +8,7 @@ const delta = (key) => (f) => f[key] - f.before[key];
 const names = [
   { key: "name", label: "Function", text: true, value: (f) => f.name },
   { key: "where", label: "Defined", text: true, value: (f) => f.where },
-  { key: "calls", label: "Calls", value: (f) => f.calls },
+  { key: "calls", get label() { return words.calls[0].toUpperCase() + words.calls.slice(1); }, value: (f) => f.calls },
 ];
 const plain = [
   { key: "inclusive", label: "Inclusive", value: (f) => f.inclusive, span: 2 },

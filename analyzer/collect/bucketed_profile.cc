@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/collect/bucketed_profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/escape.h"
+#include "cli/usage_error.h"
+
+namespace luatrace::analyze {
+namespace {
+
+void add(BucketNodeTicks& to, const BucketNodeTicks& from) {
+  to.calls += from.calls;
+  to.self += from.self;
+  to.suspended += from.suspended;
+  to.off_cpu += from.off_cpu;
+}
+
+void add(BucketCalls& to, const BucketCalls& from) {
+  to.stats += from.stats;
+  to.times.add(from.times);
+}
+
+// Sorts by `key`, and adds up what has the same.
+template <class Entry, class Key>
+void unite(std::vector<Entry>& list, Key Entry::*key) {
+  auto less = [&](const Entry& a, const Entry& b) { return a.*key < b.*key; };
+  if (std::adjacent_find(list.begin(), list.end(),
+                         [&](const Entry& a, const Entry& b) { return !less(a, b); }) == list.end())
+    return;
+  std::sort(list.begin(), list.end(), less);
+  size_t n = 0;
+  for (size_t i = 1; i < list.size(); i++) {
+    if (list[n].*key == list[i].*key)
+      add(list[n], list[i]);
+    else if (++n != i)
+      list[n] = std::move(list[i]);
+  }
+  list.resize(n + 1);
+}
+
+// A bucket that streams leave and enter again has entries more than once: they are united when the
+// list has doubled, so that memory is bounded and time nearly linear.
+template <class Entry, class Key>
+void append(std::vector<Entry>& list, Entry entry, Key Entry::*key) {
+  if (list.size() == list.capacity() && list.size() > 64) {
+    unite(list, key);
+    list.reserve(2 * list.size());
+  }
+  list.push_back(std::move(entry));
+}
+
+}  // namespace
+
+uint64_t BucketClock::begin(uint64_t bucket) const {
+  const auto ns = static_cast<unsigned __int128>(bucket) * width_ns;
+  return ns > UINT64_MAX ? UINT64_MAX : clock.tick_at(static_cast<uint64_t>(ns));
+}
+
+uint64_t BucketClock::bucket_of(uint64_t tick) const {
+  uint64_t real = clock.start_real_ns;
+  if (tick < clock.start_tick)
+    real -= std::min(real, clock.ns(clock.start_tick - tick));
+  else
+    real += std::min(UINT64_MAX - real, clock.ns(tick - clock.start_tick));
+  uint64_t bucket = real / width_ns;
+  while (bucket && begin(bucket) > tick) bucket--;  // It was rounded.
+  while (begin(bucket + 1) <= tick && begin(bucket + 1) != UINT64_MAX) bucket++;
+  return bucket;
+}
+
+void BucketedProfile::refuse() const {
+  throw UsageError("--bucket: " + printable(name_) + " has more than " +
+                   std::to_string(kMaxTimeBuckets) +
+                   " buckets, or too many calls are open in each: give a greater length, or leave "
+                   "--bucket out (if the trace is short, its clock is damaged)");
+}
+
+void BucketedProfile::stream(StreamId number) {
+  if (stream_) stream_->border = border_;
+  stream_ = &streams_[number];
+  border_ = stream_->border;
+  if (stream_->begun) load(stream_->bucket);
+}
+
+void BucketedProfile::begins(uint64_t tick) {
+  if (!stream_) stream(kNoStream);
+  stream_->begun = true;
+  stream_->bucket = clock_.bucket_of(tick);
+  border_ = clock_.begin(stream_->bucket + 1);
+  load(stream_->bucket);
+}
+
+void BucketedProfile::cross(size_t coroutines) {
+  steps_ += 64 + coroutines;
+  if (steps_ > kMaxSteps) refuse();
+  stream_->bucket = clock_.bucket_of(border_);
+  border_ = clock_.begin(stream_->bucket + 1);
+  load(stream_->bucket);
+}
+
+void BucketedProfile::load(uint64_t bucket) {
+  if (current_ && loaded_ == bucket) return;
+  leave();
+  current_ = &buckets_[bucket];
+  loaded_ = bucket;
+  if (buckets_.size() > kMaxTimeBuckets) refuse();
+}
+
+void BucketedProfile::list(uint32_t node) {
+  if (node >= nodes_.size()) nodes_.resize(std::max<size_t>(tree().size(), 2 * nodes_.size()));
+  nodes_[node].listed = true;
+  listed_.push_back(node);
+}
+
+void BucketedProfile::count(FunctionId function, uint64_t running) {
+  Calls& c = grown(calls_, function);
+  if (!std::exchange(c.listed, true)) listed_calls_.push_back(function);
+  c.stats += CallStats{running, running, running, 1};
+  const uint64_t ns = clock_.clock.ns(running);
+  c.squares = saturating_add(c.squares, Square{ns} * ns);
+  const uint32_t bucket = bucket_of(ns);
+  if (c.counts.empty()) c.first = bucket;
+  if (bucket < c.first) {
+    c.counts.insert(c.counts.begin(), c.first - bucket, 0);
+    c.first = bucket;
+  }
+  if (bucket - c.first >= c.counts.size()) c.counts.resize(bucket - c.first + 1);
+  c.counts[bucket - c.first]++;
+}
+
+void BucketedProfile::leave_nodes() {
+  for (const uint32_t number : std::exchange(listed_, {})) {
+    Node& n = nodes_[number];
+    tree()[NodeId(number)].calls += n.calls;
+    tree()[NodeId(number)].self += n.self;
+    if (n.suspended) Profile::suspended(number, n.suspended);
+    if (n.off_cpu) Profile::off_cpu(number, n.off_cpu);
+    n.node = NodeId(number);
+    const bool any = n.calls || n.self || n.suspended || n.off_cpu;
+    if (current_ && any) append<BucketNodeTicks>(current_->nodes, n, &BucketNodeTicks::node);
+    n = {};
+  }
+}
+
+void BucketedProfile::leave_calls() {
+  for (const FunctionId function : std::exchange(listed_calls_, {})) {
+    Calls& c = calls_[function];
+    BucketCalls calls{function, c.stats, {{}, c.squares}};
+    for (uint32_t i = 0; i < c.counts.size(); i++)
+      if (c.counts[i]) calls.times.buckets.push_back({c.first + i, c.counts[i]});
+    if (current_) append(current_->calls, std::move(calls), &BucketCalls::function);
+    c = {};
+  }
+}
+
+// What was collected becomes part of the current bucket and of the sums.
+void BucketedProfile::leave() {
+  if (current_) entries_ -= entries(*current_);
+  leave_nodes();
+  leave_calls();
+  if (!current_) return;
+  current_->gap += std::exchange(gap_, 0);
+  entries_ += entries(*current_);
+  if (entries_ > kMaxEntries) refuse();
+}
+
+void BucketedProfile::finish() {
+  leave();
+  for (auto& [number, bucket] : buckets_) {
+    unite(bucket.nodes, &BucketNodeTicks::node);
+    unite(bucket.calls, &BucketCalls::function);
+  }
+  std::erase_if(buckets_, [](const auto& entry) {
+    return entry.second.nodes.empty() && entry.second.calls.empty() && !entry.second.gap;
+  });
+  HistogramProfile::finish();
+}
+
+void BucketedProfile::add(const BucketedProfile& other) {
+  const std::vector<NodeId> place = HistogramProfile::add(other);
+  for (const auto& [number, from] : other.buckets_) {
+    BucketTicks& to = buckets_[number];
+    to.gap += from.gap;
+    for (BucketNodeTicks node : from.nodes) {
+      node.node = place[node.node];
+      to.nodes.push_back(node);
+    }
+    to.calls.insert(to.calls.end(), from.calls.begin(), from.calls.end());
+    unite(to.nodes, &BucketNodeTicks::node);
+    unite(to.calls, &BucketCalls::function);
+  }
+  if (buckets_.size() > kMaxTimeBuckets) refuse();
+}
+
+}  // namespace luatrace::analyze

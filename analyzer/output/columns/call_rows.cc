@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/columns/call_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/escape.h"
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr size_t kMaxLabelBytes = 200;  // Texts are repeated in each group of rows.
+
+// By CallEnding.
+constexpr const char* kEndNames[kCallEndings] = {"return",    "tail call", "error", "open",
+                                                 "abandoned", "lost",      "unseen"};
+
+}  // namespace
+
+std::vector<ParquetColumn> CallRows::columns() {
+  using C = ParquetColumn;
+  return {{C::kText, "file"},     {C::kText, "host"},          {C::kInt32, "process"},
+          {C::kInt32, "thread"},  {C::kInt32, "vm"},           {C::kInt32, "coroutine"},
+          {C::kInt32, "request"}, {C::kText, "labels"},        {C::kText, "function"},
+          {C::kText, "caller"},   {C::kInt64, "start_ns"},     {C::kInt64, "inclusive_ns"},
+          {C::kInt64, "self_ns"}, {C::kInt64, "suspended_ns"}, {C::kText, "beginning"},
+          {C::kText, "end"}};
+}
+
+CallRows::CallRows(ParquetFile& table, SliceNumbers& used, const TraceFacts& facts,
+                   const FilterPlan& plan, CallLanes::Namer namer, Define define,
+                   const std::vector<std::string>& names, std::string path, std::string host)
+    : table_(table),
+      define_(std::move(define)),
+      names_(names),
+      path_(std::move(path)),
+      host_(std::move(host)),
+      facts_(facts),
+      log_(*this, used, facts, plan, std::move(namer)) {}
+
+// -- Events --
+
+void CallRows::opened(const Coroutine& co, StreamId stream, ThreadId tid, FunctionId function,
+                      uint64_t now) {
+  tid_ = tid;
+  log_.opened(co, stream, tid, function, now);
+}
+
+void CallRows::closed(const Coroutine& co, StreamId stream, uint64_t now, const CallEnd& end) {
+  end_ = end;
+  ending_ = &co;
+  log_.closed(co, stream, now, end);
+  ending_ = nullptr;
+}
+
+void CallRows::moved(const Coroutine& co, StreamId stream, ThreadId tid, uint64_t now,
+                     const std::vector<Open>& open) {
+  tid_ = tid;
+  end_ = {};
+  ending_ = &co;
+  log_.moved(co, stream, tid, now, open);
+  ending_ = nullptr;
+}
+
+// -- Slices --
+
+CallRows::TrackState& CallRows::state(uint64_t track) {
+  if (track == last_track_ && last_state_) return *last_state_;
+  last_track_ = track;
+  last_state_ = &tracks_[track];
+  return *last_state_;
+}
+
+void CallRows::begin(const Track& track, const Slice& slice, uint64_t ns) {
+  TrackState& s = state(track.number);
+  if (slice.kind == Slice::kResumed && slice.track && !s.open.empty())
+    tracks_[slice.track].resumed_by = s.open.back().function;
+  s.open.push_back({slice.kind, slice.function, tid_, ns});
+}
+
+void CallRows::leave(const Track& track) {
+  if (last_track_ == track.number) last_state_ = nullptr;
+  tracks_.erase(track.number);
+}
+
+void CallRows::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) {
+  TrackState& s = state(track.number);
+  const OpenSlice slice = s.open.back();
+  s.open.pop_back();
+  if (slice.kind != Slice::kCall) return;
+  if (group_ != table_.group()) new_group();
+  const SliceFunctionId caller = s.open.empty() ? s.resumed_by : s.open.back().function;
+  const Clock& clock = facts_.clock;
+  const uint64_t to_real = clock.start_real_ns ? clock.start_real_ns - clock.start_mono_ns : 0;
+  const uint64_t wall_ns = ns - std::min(ns, slice.start_ns);
+  const auto put = [this](Column column, uint64_t value) {
+    table_.put(column, static_cast<int64_t>(value));
+  };
+  table_.put(kFile, path_id_);
+  table_.put(kHost, host_id_);
+  table_.put(kProcess, track.pid);
+  put(kThread, slice.tid);
+  put(kVm, track.stream);
+  put(kCoroutine, track.coroutine);
+  put(kRequest, end_.request);
+  table_.put(kLabels, labels_id());
+  table_.put(kFunction, name_id(kFunction, slice.function));
+  table_.put(kCaller, name_id(kCaller, caller));
+  put(kStart, slice.start_ns + to_real);
+  put(kInclusive, inclusive_ns);
+  put(kSelf, self_ns);
+  put(kSuspended, wall_ns - std::min(wall_ns, inclusive_ns));
+  table_.put(kBeginning, beginnings_[end_.begun]);
+  table_.put(kEnd, ends_[static_cast<size_t>(end_.ending)]);
+  table_.end_row();
+}
+
+// -- Texts --
+
+void CallRows::new_group() {
+  group_ = table_.group();
+  path_id_ = table_.text_id(kFile, path_);
+  host_id_ = table_.text_id(kHost, host_);
+  beginnings_[0] = table_.text_id(kBeginning, "unseen");
+  beginnings_[1] = table_.text_id(kBeginning, "seen");
+  for (size_t i = 0; i < kCallEndings; i++) ends_[i] = table_.text_id(kEnd, kEndNames[i]);
+  for (auto& ids : name_ids_) ids.assign(ids.size(), -1);
+  labels_.clear();
+  last_labels_ = nullptr;
+  no_labels_id_ = table_.text_id(kLabels, "{}");
+}
+
+int64_t CallRows::name_id(Column column, SliceFunctionId function) {
+  std::vector<int64_t>& ids = name_ids_[column == kCaller];
+  if (function >= ids.size()) ids.resize(function + 1, -1);
+  int64_t& id = ids[function];
+  if (id < 0) id = table_.text_id(column, function ? names_[function] : "");
+  return id;
+}
+
+int64_t CallRows::labels_id() {
+  const std::shared_ptr<const Labels> none;
+  const std::shared_ptr<const Labels>& labels = ending_ ? ending_->labels : none;
+  if (!labels) return no_labels_id_;
+  if (labels == last_labels_) return last_labels_id_;
+  auto [it, fresh] = labels_.try_emplace(labels.get(), labels, 0);
+  if (fresh) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const Label& l : *labels) pairs.emplace_back(l.key, l.value);
+    it->second.second = table_.text_id(kLabels, labels_json(std::move(pairs)));
+  }
+  last_labels_ = labels;
+  return last_labels_id_ = it->second.second;
+}
+
+std::string labels_json(std::vector<std::pair<std::string, std::string>> labels) {
+  std::sort(labels.begin(), labels.end());
+  std::string out;
+  for (const auto& [key, value] : labels)
+    out += (out.empty() ? "{" : ",") + json_string(cut_bytes(key, kMaxLabelBytes)) + ':' +
+           json_string(cut_bytes(value, kMaxLabelBytes));
+  return out.empty() ? "{}" : out + '}';
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/output/cut_names.h"
+
+#include <algorithm>
+
+#include "analyzer/output/format.h"
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr int kShares = 5;              // Ways that keep some of the beginning, and of the end.
+constexpr int kDifference = kShares;    // Keeps what follows the common beginning.
+constexpr int kNumbered = kShares + 1;  // The last way.
+
+std::string unindented(const std::string& text) {
+  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+}
+
+// How much the names have in common at their beginnings, in bytes.
+size_t common_beginning(const std::vector<std::pair<std::string, size_t>>& group) {
+  const std::string first = unindented(group[0].first);
+  size_t common = first.size();
+  for (const auto& [text, width] : group) {
+    const std::string name = unindented(text);
+    common = std::min(common, name.size());
+    while (common > 0 && name.compare(0, common, first, 0, common) != 0) common--;
+  }
+  return common;
+}
+
+}  // namespace
+
+void CutNames::add(const std::string& text, size_t width) {
+  if (!seen_.emplace(text, width).second) return;
+  const std::string cut = unindented(cut_name(text, width));
+  taken_.insert(cut);
+  by_cut_[cut].emplace_back(text, width);
+}
+
+// Cuts the names of a group in that way. False if some still look the same.
+bool CutNames::tell_apart(const std::vector<Place>& group, int way) {
+  std::map<Place, std::string> cuts;
+  std::map<std::string, std::string> names;  // By what is shown of them.
+  std::map<std::string, size_t> numbers;
+  const size_t common = common_beginning(group);
+  for (const auto& [text, width] : group) {
+    const std::string name = unindented(text);
+    const size_t number = numbers.emplace(name, numbers.size() + 1).first->second;
+    const size_t indent = std::min(text.size() - name.size(), width - std::min<size_t>(width, 10));
+    const size_t space = width - indent;
+    const std::string mark = way == kNumbered ? '~' + std::to_string(number) : "";
+    std::string cut = name;
+    if (way == kNumbered)
+      cut = cut_text(name, space - std::min(space, mark.size())) + mark;
+    else if (way == kDifference)
+      cut = cut_around(name, space, common);
+    else
+      cut = cut_share(name, space, way, kShares - 1);
+    const bool fresh = names.emplace(cut, name).first->second == name;
+    if (!fresh || (cut != name && way != kNumbered && taken_.count(cut))) return false;
+    cuts[{text, width}] = std::string(indent, ' ') + cut;
+  }
+  for (const auto& [cut, name] : names) taken_.insert(cut);
+  other_.merge(cuts);
+  return true;
+}
+
+void CutNames::settle() {
+  for (const auto& [cut, group] : by_cut_) {
+    const std::string first = unindented(group[0].first);
+    if (std::all_of(group.begin(), group.end(),
+                    [&](const Place& p) { return unindented(p.first) == first; }))
+      continue;
+    // Half of each first; then more of the end, which has the line; then more of the beginning.
+    for (const int way : {2, 1, 0, 3, 4, kDifference, kNumbered})
+      if (tell_apart(group, way)) break;
+  }
+  by_cut_.clear();
+  seen_.clear();
+}
+
+std::string CutNames::of(const std::string& text, size_t width) const {
+  const auto found = other_.find({text, width});
+  return found != other_.end() ? found->second : cut_name(text, width);
+}
+
+}  // namespace luatrace::analyze

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// The session's thread finds the LuaJITs of processes; everything that uses the Source happens in
+// jobs of the drainer. A program loads its libraries after it was executed: a process without a
+// LuaJIT is looked at again, at growing intervals.
+#include "recorder/sampler/backend.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/escape.h"
+#include "recorder/bpf/privileges.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/process.h"
+#include "recorder/os/text.h"
+#include "recorder/sample/rules.h"
+#include "recorder/sampler/source.h"
+
+namespace luatrace::record {
+namespace sampler {
+namespace {
+
+constexpr int kPauseMs = 20;
+constexpr uint64_t kFirstLook = kMillisecond, kSlowestLook = kSecond;
+constexpr uint64_t kPollNs = 20 * kMillisecond;  // of one call of poll()
+constexpr uint64_t kNoLuaNs = 2 * kSecond;       // without a LuaJIT, until a message says so
+
+Settings settings_of(const Options& o) {
+  Settings s;
+  s.hertz = o.sample_hz;
+  s.threads = o.threads;
+  s.lua = !o.kernel_only;
+  s.user = !o.kernel_only && !o.lua_only;
+  s.kernel = !o.user_only && !o.lua_only;
+  s.only_kernel_mode = o.kernel_only;
+  if (o.ring_size != 0) s.ring_bytes = o.ring_size;
+  return s;
+}
+
+Shown shown_of(const Options& o) {
+  const Settings s = settings_of(o);
+  Shown shown{s.lua, s.user, s.kernel, LT_SAMPLE_FRAMES_MAX};
+  if (o.max_stack != 0) shown.max_stack = o.max_stack;
+  return shown;
+}
+
+// The address that a member of the note gives as the distance from itself.
+uint64_t address_of(const LuaImage& image, size_t offset, int64_t distance) {
+  return image.abi_at + offset + static_cast<uint64_t>(distance);
+}
+
+// Reads the code of the interpreter, and its rules. Empty, or why they cannot be used.
+std::string read_rules(const RemoteMemory& memory, FoundImage& f) {
+  const lt_abi& abi = f.image.abi;
+  const uint64_t size = f.mapped.text_end - f.mapped.text;
+  const uint64_t at = address_of(f.image, offsetof(lt_abi, rules), abi.rules);
+  lt_abi_rules head{};
+  if (size == 0 || size > SMP_TEXT_MAX) return "its ABI note is invalid";
+  f.code.resize(size);
+  f.rules.resize(size);
+  if (abi.rules == 0 || memory.read(at, head) != 0 || head.size > RULES_SIZE_MAX)
+    return "its ABI note has no rules for the interpreter's code";
+  std::vector<uint32_t> table((head.size + 3) / 4);
+  if (memory.read(at, table.data(), head.size) != 0 ||
+      memory.read(f.mapped.text, f.code.data(), size) != 0)
+    return "the code of its interpreter is not where its ABI note says";
+  switch (rules_take(table.data(), head.size, f.code.data(), static_cast<uint32_t>(size),
+                     f.rules.data())) {
+    case RULES_TAKEN:
+      return "";
+    case RULES_NONE:
+      return "its ABI note has no rules for the interpreter's code";
+    case RULES_DAMAGED:
+      return "the rules in its ABI note are invalid";
+    default:
+      return "the code of its interpreter is not that of its ABI note (wrong checksum)";
+  }
+}
+
+// Is that note one with which the walker works? Empty, or why not.
+std::string prepare(const RemoteMemory& memory, FoundImage& f) {
+  const lt_abi& abi = f.image.abi;
+  if (f.image.abi_at == 0) return "it has no ABI note";
+  if (abi.version != LT_ABI_VERSION || abi.size < sizeof abi)
+    return "its ABI note has version " + std::to_string(abi.version) + " and " +
+           std::to_string(abi.size) + " bytes; this recorder needs version " +
+           std::to_string(LT_ABI_VERSION) + " with " + std::to_string(sizeof abi);
+  if ((abi.flags & LTA_GC64) == 0) return "it was built without GC64";
+  f.mapped.text = address_of(f.image, offsetof(lt_abi, vm_begin), abi.vm_begin);
+  f.mapped.text_end = address_of(f.image, offsetof(lt_abi, vm_end), abi.vm_end);
+  f.mapped.vms = address_of(f.image, offsetof(lt_abi, vms), abi.vms);
+  return read_rules(memory, f);
+}
+
+}  // namespace
+
+class SamplingBackend : public Backend {
+ public:
+  SamplingBackend(const Options& options, BackendHost& host)
+      : options_(options),
+        host_(host),
+        source_(std::make_shared<Source>(settings_of(options), shown_of(options))) {}
+
+  Attached begin() override;
+  Attached check(pid_t pid) override { return check_set_id(pid); }
+  Attached attach(pid_t pid) override;
+  bool holds(pid_t pid) override { return live_.contains(pid); }
+  void forget(pid_t pid) override;
+  int poll(uint64_t now) override;
+  void stop() override;
+  bool stopped() override { return stopped_; }
+  uint32_t clock() const override { return LT_CLOCK_MONOTONIC; }
+
+ private:
+  struct Live {
+    uint64_t attached_ns = 0, look_ns = 0, pause_ns = kFirstLook;
+    bool has_lua = false, began = false;
+    std::string problem;  // why its LuaJIT cannot be used
+  };
+  Attached look(pid_t pid, Live& live);
+  void look_again(uint64_t now);
+  void warn_no_lua(pid_t pid, Live& live, uint64_t now);
+
+  const Options& options_;
+  BackendHost& host_;
+  std::shared_ptr<Source> source_;  // of the drainer's jobs
+  std::map<pid_t, Live> live_;
+  std::atomic<bool> draining_ = false, stopped_ = false;
+  std::set<pid_t> execs_;  // from the jobs to the session's thread, while none is draining_
+  bool warned_no_lua_ = false;
+};
+
+Attached SamplingBackend::begin() {
+  bpf::Failure failure;
+  host_.drainer().call([&] { failure = source_->start(); });
+  Attached a = bpf::explain(failure);
+  if (!a) a.why = "--sample: " + a.why;
+  return a;
+}
+
+// Finds its LuaJITs, and samples it with them from now on.
+Attached SamplingBackend::look(pid_t pid, Live& live) {
+  const LuaSearch search = find_lua(pid);
+  if (search.error != 0 && live.attached_ns == 0)
+    return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
+            explain_no_access(pid, search.error)};
+  std::vector<FoundImage> images;
+  if (!search.unusable.empty()) live.problem = search.unusable[0];
+  for (const LuaImage& image : search.ours) {
+    FoundImage f;
+    f.image = image;
+    const std::string why = prepare(RemoteMemory(pid), f);
+    if (why.empty())
+      images.push_back(std::move(f));
+    else
+      live.problem = printable(image.path) + " cannot be used: " + why;
+  }
+  if (images.empty() && live.attached_ns != 0) return {};
+  std::string why;
+  const auto output = host_.output_of(pid, why);
+  const uint32_t number = output != nullptr ? host_.process_number(pid, why) : 0;
+  if (number == 0) return {Refusal::kOther, "is not recorded: " + why};
+  live.has_lua = !images.empty();
+  bool added = false;
+  host_.drainer().call([&] { added = source_->add(pid, number, output, std::move(images)); });
+  return added ? Attached{} : Attached{Refusal::kOther, "is not recorded: too many processes"};
+}
+
+Attached SamplingBackend::attach(pid_t pid) {
+  if (const Attached a = check_set_id(pid); !a) return a;
+  if (live_.contains(pid)) return {};
+  Live live;
+  if (Attached a = look(pid, live); !a) return a;
+  live.attached_ns = monotonic_ns();
+  live.look_ns = live.attached_ns + live.pause_ns;
+  live_[pid] = live;
+  return {};
+}
+
+void SamplingBackend::forget(pid_t pid) {
+  if (live_.erase(pid) == 0) return;
+  host_.drainer().post([source = source_, pid] { source->remove(pid); });
+}
+
+void SamplingBackend::look_again(uint64_t now) {
+  const uint64_t until = monotonic_ns() + kPollNs;
+  for (auto& [pid, live] : live_) {
+    if (live.has_lua) continue;
+    if (now >= live.look_ns && monotonic_ns() < until) {
+      look(pid, live);
+      live.look_ns = now + live.pause_ns;
+      live.pause_ns = std::min(live.pause_ns * 2, kSlowestLook);
+    }
+    warn_no_lua(pid, live, now);
+  }
+}
+
+// Once: the user may have expected Lua functions.
+void SamplingBackend::warn_no_lua(pid_t pid, Live& live, uint64_t now) {
+  if (warned_no_lua_ || live.has_lua || options_.kernel_only || now < live.attached_ns + kNoLuaNs)
+    return;
+  const bool other_lua = std::any_of(live_.begin(), live_.end(),
+                                     [](const auto& entry) { return entry.second.has_lua; });
+  if (live.problem.empty() && (other_lua || options_.several())) return;
+  warned_no_lua_ = true;
+  if (!options_.quiet)
+    log("process " + std::to_string(pid) + ": only its C functions are sampled: " +
+        (live.problem.empty() ? "it has no LuaJIT with tracepoints" : live.problem));
+}
+
+int SamplingBackend::poll(uint64_t now) {
+  if (!draining_) {
+    for (const pid_t pid : std::exchange(execs_, {})) live_.erase(pid);
+    draining_ = true;
+    host_.drainer().post([this] {
+      source_->drain();
+      execs_.merge(source_->take_execs());
+      draining_ = false;
+    });
+  }
+  look_again(now);
+  const bool young = std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
+    return !entry.second.has_lua && now < entry.second.attached_ns + 50 * kMillisecond;
+  });
+  return young ? 1 : kPauseMs;
+}
+
+void SamplingBackend::stop() {
+  host_.drainer().post([this] {
+    source_->stop();
+    stopped_ = true;
+  });
+}
+
+}  // namespace sampler
+
+std::unique_ptr<Backend> make_sampling_backend(const Options& options, BackendHost& host) {
+  return std::make_unique<sampler::SamplingBackend>(options, host);
+}
+
+}  // namespace luatrace::record

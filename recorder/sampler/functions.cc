@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/sampler/functions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "luatrace_work.h"
+#include "recorder/os/clock.h"
+#include "recorder/os/remote.h"
+#include "recorder/sample/frames.h"
+#include "trace/records.h"
+
+namespace luatrace::record::sampler {
+namespace {
+
+constexpr uint64_t kReadingNs = 50 * kMillisecond;  // new functions of a batch
+constexpr size_t kMaxFunctions = 1 << 17;           // known at a time
+constexpr size_t kMaxKept = 64 << 20;               // bytes of code
+constexpr size_t kMaxChunk = 1 << 20;               // bytes of a chunk name
+constexpr size_t kMaxInstructions = 256;
+constexpr size_t kMaxOuter = 32;  // callers that may define a new function
+
+uint64_t key_of(uint64_t address, uint32_t check) {
+  return (address >> 3) << 20 | (check & 0xfffff);
+}
+
+// As the VM shortens chunk names (lj_ltfunc.c).
+std::string short_chunk(const std::string& full) {
+  size_t n = std::min(full.find('\0'), full.size());
+  if (n == full.size() && n <= LT_FUNC_STR_MAX) return full;
+  uint32_t hash = 0x811c9dc5u;
+  for (const char c : full) hash = (hash ^ static_cast<uint8_t>(c)) * 0x01000193u;
+  char end[16];
+  std::snprintf(end, sizeof end, "...#%08x", hash);
+  n = std::min<size_t>(n, LT_FUNC_STR_MAX - 12);
+  return full.substr(0, n) + end;
+}
+
+}  // namespace
+
+// The memory of the process in a batch of samples.
+struct Functions::Reader {
+  stack::Memory memory;
+  stack::Prototypes protos;
+  Reader(pid_t pid, const stack::Layout& layout)
+      : memory(pid, monotonic_ns() + kReadingNs), protos(memory, layout) {}
+};
+
+Functions::Functions(pid_t pid, KernelSymbols& kernel) : pid_(pid), kernel_(kernel) {}
+
+Functions::~Functions() = default;
+
+void Functions::begin_batch() {
+  reader_.reset();
+}
+
+void Functions::add_image(const LuaImage& image) {
+  auto i = std::make_unique<Image>();
+  i->layout.note = image.note;
+  i->abi = image.abi;
+  if (image.note.size >= LT_NOTE_STACKS) {
+    const lt_note& n = image.note;
+    i->layout.modes.resize(
+        std::min(static_cast<size_t>(std::max(n.op_funcf, 0)) + 8, kMaxInstructions));
+    const uint64_t modes =
+        image.note_at + offsetof(lt_note, bc_mode) + static_cast<uint64_t>(n.bc_mode);
+    if (RemoteMemory(pid_).read(modes, i->layout.modes.data(), i->layout.modes.size() * 2) != 0)
+      i->layout.modes.clear();
+  }
+  i->no_memory = std::make_unique<stack::Memory>(pid_, 0);
+  i->lines = std::make_unique<stack::Prototypes>(*i->no_memory, i->layout);
+  images_.push_back(std::move(i));
+}
+
+Functions::Reader& Functions::reader(size_t image) {
+  if (reader_ == nullptr || reader_image_ != image)
+    reader_ = std::make_unique<Reader>(pid_, images_[image]->layout);
+  reader_image_ = image;
+  return *reader_;
+}
+
+// -- Lua functions --
+
+const stack::Proto* Functions::proto_of(size_t image, const LuaFrame& frame) {
+  stack::Prototypes& protos = reader(image).protos;
+  if (frame.kind == WALK_LUA_CODE) return protos.find_by_code(frame.pc);
+  return frame.kind == WALK_LUA ? protos.find(frame.what) : nullptr;
+}
+
+uint32_t Functions::check_of(const Image& image, const stack::Proto& p) const {
+  uint64_t name = 0;
+  const auto at = static_cast<size_t>(image.abi.pt_chunkname);
+  if (at + sizeof name <= p.bytes.size()) std::memcpy(&name, p.bytes.data() + at, sizeof name);
+  return walk_mix(name, p.first_line, p.size);
+}
+
+FunctionLine Functions::lua(size_t image, std::span<const LuaFrame> stack, size_t i) {
+  const LuaFrame& frame = stack[i];
+  if (image >= images_.size()) return {};
+  const Image& im = *images_[image];
+  if (frame.kind == WALK_LUA)
+    if (const auto known = lua_.find(key_of(frame.what, frame.check)); known != lua_.end())
+      return {known->second.id, line_of(im, known->second, frame.pc)};
+  const stack::Proto* const p = proto_of(image, frame);
+  if (p == nullptr) return {};
+  const uint32_t check = check_of(im, *p);
+  // It has been freed since, and there is another one now.
+  if (frame.kind == WALK_LUA && check != frame.check) return {};
+  const auto known = lua_.find(key_of(p->address, check));
+  const LuaFunction& f = known != lua_.end() ? known->second : describe(image, *p, stack, i);
+  return {f.id, line_of(im, f, frame.pc)};
+}
+
+uint32_t Functions::line_of(const Image& image, const LuaFunction& f, uint64_t pc) const {
+  if (f.code == nullptr || pc == 0) return 0;
+  const uint32_t position = image.lines->position(*f.code, pc);
+  return position == stack::kNoPosition ? 0 : image.lines->line(*f.code, position);
+}
+
+std::string Functions::chunk_name(size_t image, const stack::Proto& p) {
+  const lt_abi& abi = images_[image]->abi;
+  stack::Memory& memory = reader(image).memory;
+  uint64_t name = 0;
+  uint32_t size = 0;
+  std::memcpy(&name,
+              p.bytes.data() +
+                  std::min(static_cast<size_t>(abi.pt_chunkname), p.bytes.size() - sizeof name),
+              sizeof name);
+  if (!memory.read(name + static_cast<uint64_t>(abi.str_len), size) || size > kMaxChunk)
+    return short_chunk(p.chunk);
+  return short_chunk(memory.bytes(name + static_cast<uint64_t>(abi.str_size), size));
+}
+
+// The name is that of the definition, if the function that contains it is on the stack; otherwise
+// that of the call.
+Functions::LuaFunction& Functions::describe(size_t image, const stack::Proto& p,
+                                            std::span<const LuaFrame> stack, size_t i) {
+  stack::Prototypes& protos = reader(image).protos;
+  const stack::Proto* caller = nullptr;
+  for (size_t k = i + 1; k < stack.size() && k <= i + kMaxOuter; k++) {
+    const stack::Proto* const outer = proto_of(image, stack[k]);
+    if (k == i + 1) caller = outer;
+  }
+  lt_func f{};
+  f.type = LT_FUNC_LUA;
+  f.id = next_id_++;
+  f.firstline = p.first_line;
+  f.lastline = p.first_line + p.lines;
+  f.addr = p.address;
+  if (p.first_line == 0 && p.lines == 0) f.firstline = f.lastline = LT_LINE_CODE | (p.size + 1);
+  std::string name = protos.defined_name(p);
+  if (name.empty() && caller != nullptr && p.first_line != 0) {
+    const uint32_t position = protos.position(*caller, stack[i + 1].pc);
+    if (position != stack::kNoPosition) name = protos.call_name(*caller, position);
+    if (!name.empty()) f.flags = LT_FUNC_HINT;
+  }
+  append_func(descriptions_, f, chunk_name(image, p), name);
+  described_++;
+  if (lua_.size() >= kMaxFunctions) lua_.clear(), kept_ = 0;
+  LuaFunction& known = lua_[key_of(p.address, check_of(*images_[image], p))];
+  known.id = f.id;
+  if (kept_ + p.bytes.size() <= kMaxKept) {
+    kept_ += p.bytes.size();
+    known.code = std::make_shared<const stack::Proto>(p);
+  }
+  return known;
+}
+
+// -- Others --
+
+uint32_t Functions::number_of(uint64_t key, lt_func f, std::string_view chunk,
+                              std::string_view name) {
+  if (others_.size() >= kMaxFunctions) others_.clear();
+  uint32_t& id = others_[key];
+  if (id != 0) return id;
+  id = f.id = next_id_++;
+  append_func(descriptions_, f, chunk, name);
+  described_++;
+  return id;
+}
+
+namespace {
+
+uint64_t other_key(uint16_t type, uint64_t number) {
+  return uint64_t{type} << 60 | (number & ((uint64_t{1} << 60) - 1));
+}
+
+}  // namespace
+
+uint32_t Functions::c_function(uint64_t address) {
+  lt_func f{};
+  f.type = LT_FUNC_C;
+  f.addr = address;
+  return number_of(other_key(LT_FUNC_C, address), f, "", "");
+}
+
+uint32_t Functions::builtin(uint32_t number) {
+  lt_func f{};
+  f.type = LT_FUNC_FF;
+  f.ffid = number;
+  return number_of(other_key(LT_FUNC_FF, number), f, "", "builtin#" + std::to_string(number));
+}
+
+uint32_t Functions::kernel(uint64_t address) {
+  const uint32_t symbol = kernel_.find(address);
+  lt_func f{};
+  f.type = LT_FUNC_KERNEL;
+  return number_of(other_key(LT_FUNC_KERNEL, symbol), f, kernel_.module(symbol),
+                   kernel_.name(symbol));
+}
+
+uint32_t Functions::collector() {
+  lt_func f{};
+  f.type = LT_FUNC_FF;
+  f.ffid = LT_FF_GC;
+  return number_of(other_key(LT_FUNC_FF, f.ffid), f, "", "[GC]");
+}
+
+uint32_t Functions::compiler() {
+  lt_func f{};
+  f.type = LT_FUNC_FF;
+  f.ffid = LT_FF_JIT;
+  return number_of(other_key(LT_FUNC_FF, f.ffid), f, "", "[JIT]");
+}
+
+std::vector<std::byte> Functions::take_descriptions(uint32_t& count) {
+  count = std::exchange(described_, 0);
+  return std::exchange(descriptions_, {});
+}
+
+}  // namespace luatrace::record::sampler

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Program, if the BPF program could not be built: start() fails with the reason.
+#include <cerrno>
+
+#include "recorder/sampler/program.h"
+
+namespace luatrace::record::sampler {
+
+Program::~Program() = default;
+
+std::string Program::not_built() {
+  return bpf::Program::not_built();
+}
+
+bpf::Failure Program::start() {
+  return {ENOSYS, "this luatrace-record was built without BPF: " + not_built()};
+}
+
+void Program::stop() {}
+
+int Program::add_image(const lt_abi&, std::span<const uint8_t>) {
+  return -1;
+}
+
+bool Program::set_process(pid_t, const smp_process&) {
+  return false;
+}
+
+void Program::remove_process(pid_t) {}
+void Program::consume(const Take&) {}
+
+uint64_t Program::lost() const {
+  return 0;
+}
+
+}  // namespace luatrace::record::sampler

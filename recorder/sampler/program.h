@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Program: the loaded BPF program of --sample, with its perf events. Invariants: however this
+// process ends, the kernel removes both; the constants of the program are those of the settings.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "recorder/bpf/program.h"
+#include "recorder/sampler/wire.h"
+
+struct luatrace_sampler;
+struct ring_buffer;
+
+namespace luatrace::record::sampler {
+
+struct Settings {
+  uint32_t hertz = 99;
+  std::vector<uint32_t> threads;  // only these; empty: all
+  bool lua = true, kernel = true, user = true;
+  bool only_kernel_mode = false;  // no samples of user mode
+  uint64_t ring_bytes = 32u << 20;
+};
+
+class Program {
+ public:
+  explicit Program(Settings settings) : settings_(std::move(settings)) {}
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Loads the program, and begins to sample the processes that are set.
+  bpf::Failure start();
+  void stop();
+
+  // Adds a LuaJIT: what its note says, and the rules of its interpreter's code. Returns its number,
+  // or -1: there are too many.
+  int add_image(const lt_abi& abi, std::span<const uint8_t> rules);
+  bool set_process(pid_t pid, const smp_process& process);
+  void remove_process(pid_t pid);
+
+  using Take = std::function<void(std::span<const std::byte>)>;
+  // Passes on the records that have come.
+  void consume(const Take& take);
+  uint64_t lost() const;  // samples, so far
+
+  // What was missing when this was compiled; empty: nothing.
+  static std::string not_built();
+
+ private:
+  bpf::Failure load();
+  bpf::Failure open_events();
+  static int on_record(void* self, void* data, size_t size);
+
+  Settings settings_;
+  luatrace_sampler* skeleton_ = nullptr;
+  ring_buffer* reader_ = nullptr;
+  std::vector<void*> links_;
+  uint32_t images_ = 0;
+  const Take* take_ = nullptr;
+};
+
+}  // namespace luatrace::record::sampler

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+** The BPF program of --sample. At each sample of a thread of a process in `processes` it walks the
+** Lua stack, and copies the kernel's stack and the thread's C stack, which the recorder unwinds.
+**
+** Invariant: a sample is either in the ring buffer or counted in `lost`. Nothing of the process is
+** trusted: addresses are only given to helpers that check them, all loops are bounded.
+*/
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "recorder/sampler/wire.h"
+
+struct walk;
+static __always_inline int walk_read(struct walk *w, void *to, __u32 size, __u64 from) {
+  (void)w;
+  return bpf_probe_read_user(to, size, (void *)from) == 0;
+}
+static __always_inline __u32 walk_rule(struct walk *w, __u64 offset);
+#define WALK_FN static __noinline
+#define WALK_INLINE static __always_inline
+#define WALK_STEP static long
+#define WALK_HIDE(v) asm volatile("" : "+r"(v))
+#define WALK_LOOP(w, n, step) \
+  do { \
+    struct walk *loop_walk = (w); \
+    bpf_loop(n, step, &loop_walk, 0); \
+  } while (0)
+#include "recorder/sample/walk.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* -- The kernel's ------------------------------------------------------------ */
+
+struct mm_struct {
+  unsigned long start_stack;
+} __attribute__((preserve_access_index));
+struct task_struct {
+  struct mm_struct *mm;
+} __attribute__((preserve_access_index));
+struct vm_area_struct {
+  unsigned long vm_start, vm_end;
+} __attribute__((preserve_access_index));
+
+/* struct pt_regs of x86-64; struct bpf_perf_event_data. */
+enum { R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS, EFLAGS, RSP, SS, NREGS };
+struct perf_context {
+  __u64 regs[NREGS];
+  __u64 period, address;
+};
+
+/* -- Constants ---------------------------------------------------------------- */
+
+const volatile __u64 pidns_dev, pidns_ino; /* the recorder's, 0: the initial one */
+const volatile __u32 threads[SMP_THREADS]; /* only these, if the first is not 0 */
+const volatile __u32 nthreads;
+const volatile bool with_lua = true, with_kernel = true, with_user = true;
+
+/* -- Shared with the recorder --------------------------------------------------- */
+
+__u64 lost;
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4096); /* the recorder's choice */
+} ring SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, SMP_IMAGES);
+  __type(key, __u32);
+  __type(value, struct smp_image);
+} images SEC(".maps");
+
+struct rule_table {
+  __u8 rule[SMP_TEXT_MAX];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, SMP_IMAGES);
+  __type(key, __u32);
+  __type(value, struct rule_table);
+} rules SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, SMP_PROCESSES);
+  __type(key, __u32);
+  __type(value, struct smp_process);
+} processes SEC(".maps");
+
+/* -- The work area of a processor --------------------------------------------------- */
+
+#define FRAMES_MAX (WALK_FRAMES * sizeof(struct walk_frame))
+#define KERNEL_MAX (SMP_KERNEL_MAX * 8)
+
+struct work {
+  __u32 busy, copied; /* copied: number of the image in walk.abi + 1 */
+  __u32 image;
+  __u32 unused;
+  __u64 vm, found, found_frame, sp, end, vms_left;
+  __u64 regs[NREGS];
+  struct walk walk;
+  struct smp_record record;
+  __u8 parts[FRAMES_MAX + KERNEL_MAX + SMP_STACK_MAX];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1); /* processors */
+  __type(key, __u32);
+  __type(value, struct work);
+} works SEC(".maps");
+
+static __always_inline __u32 walk_rule(struct walk *w, __u64 offset) {
+  struct work *work = (struct work *)((char *)w - offsetof(struct work, walk));
+  __u32 image = work->image;
+  struct rule_table *table = bpf_map_lookup_elem(&rules, &image);
+  WALK_HIDE(offset);
+  return table && offset < SMP_TEXT_MAX ? table->rule[offset] : LT_RULE_UNKNOWN;
+}
+
+/* -- Which Lua VM ---------------------------------------------------------------------- */
+
+/* Is there a Lua VM? Then its C frame is in *frame. */
+static __noinline bool is_vm(struct work *k, __u64 g) {
+  struct walk *w = &k->walk;
+  __u64 L = walk_word(w, g + WALK_OFFSET(w->abi.g_cur_L));
+  if (L == 0 || walk_word(w, L + WALK_OFFSET(w->abi.L_glref)) != g) return false;
+  k->found_frame = walk_plain(w, walk_word(w, L + WALK_OFFSET(w->abi.L_cframe)));
+  return true;
+}
+
+static __always_inline bool on_stack(const struct work *k) {
+  return k->found_frame >= k->sp && k->found_frame < k->end;
+}
+
+/* The VM of this thread is the one with the innermost C frame. */
+static long vm_step(__u32 i, void *context) {
+  struct work *k = *(struct work **)context;
+  struct walk *w = &k->walk;
+  (void)i;
+  if (k->vm == 0) return 1;
+  __u64 g = k->vm + WALK_OFFSET(w->abi.vm_g);
+  if (is_vm(k, g) && on_stack(k)) {
+    k->found = g;
+    k->end = k->found_frame;
+  }
+  k->vm = walk_word(w, k->vm + WALK_OFFSET(w->abi.vm_next));
+  return 0;
+}
+
+static __noinline __u64 find_vm(struct work *k, __u64 vms) {
+  struct walk *w = &k->walk;
+  struct work *context = k;
+  __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
+  bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
+  if (is_vm(k, candidate) && (in_text || k->found_frame == 0 || on_stack(k))) return candidate;
+  k->found = 0;
+  k->vm = walk_word(w, vms);
+  bpf_loop(SMP_VMS, vm_step, &context, 0);
+  k->end = end;
+  return k->found;
+}
+
+/* -- One sample ---------------------------------------------------------------------------- */
+
+static long take_end(struct task_struct *task, struct vm_area_struct *vma, void *context) {
+  *(__u64 *)context = vma->vm_end;
+  (void)task;
+  return 0;
+}
+
+/* The end of the C stack: of its mapping, or of what main() has been given. */
+static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
+  __u64 end = 0, start = BPF_CORE_READ(task, mm, start_stack);
+  bpf_find_vma(task, sp, take_end, &end, 0);
+  return start > sp && start < end ? start : end;
+}
+
+static __always_inline bool use_image(struct work *k, const struct smp_mapped *m) {
+  __u32 image = m->image;
+  k->walk.text = m->text;
+  k->walk.text_end = m->text_end;
+  k->image = image;
+  if (k->copied == image + 1) return true;
+  struct smp_image *from = bpf_map_lookup_elem(&images, &image);
+  if (!from) return false;
+  bpf_probe_read_kernel(&k->walk.abi, sizeof(k->walk.abi), &from->abi);
+  k->copied = image + 1;
+  return true;
+}
+
+/* Walks the Lua stack, if the thread runs one. */
+static __always_inline bool try_image(struct work *k, const struct smp_mapped *m, __u32 number) {
+  struct walk *w = &k->walk;
+  if (m->text == 0 || !use_image(k, m)) return false;
+  __u64 g = find_vm(k, m->vms);
+  if (g == 0) return false;
+  w->g = g;
+  walk_stack(w);
+  if (w->n == 0) return false;
+  k->record.g = g;
+  k->record.mapped = number;
+  k->record.state = w->state;
+  __u64 L = walk_word(w, g + WALK_OFFSET(w->abi.g_cur_L));
+  k->record.coroutine = walk_u32(w, L + WALK_OFFSET(w->abi.L_id));
+  k->record.lua_frame = walk_plain(w, walk_word(w, L + WALK_OFFSET(w->abi.L_cframe)));
+  if (w->abi.flags & LTA_EXDATA)
+    k->record.request = walk_word(w, L + WALK_OFFSET(w->abi.L_exdata));
+  if (w->truncated) k->record.flags |= SMP_TRUNCATED;
+  return true;
+}
+
+static __noinline int walk_lua(struct work *k, const struct smp_process *p) {
+  struct walk *w = &k->walk;
+  k->record.g = k->record.request = k->record.lua_frame = 0;
+  k->record.coroutine = k->record.state = 0;
+  w->n = 0;
+  w->r.ip = k->regs[RIP];
+  w->r.sp = k->regs[RSP];
+  w->r.fp = k->regs[RBP];
+  w->r.base = k->regs[RDX];
+  w->r.pc = k->regs[RBX];
+  w->r.dispatch = k->regs[R14];
+  w->r.a = k->regs[RAX];
+  w->r.c = k->regs[RCX];
+  if (!with_lua) return 0;
+  if (try_image(k, &p->mapped[0], 0) || try_image(k, &p->mapped[1], 1)) return 1;
+  w->n = 0;
+  return 0;
+}
+
+/* The C stack, from the red zone on. */
+static __always_inline __u32 copy_stack(struct work *k, __u32 at) {
+  __u64 from = k->sp - SMP_RED_ZONE, size = k->end > from ? k->end - from : 0;
+  if (!with_user) return 0;
+  if (size > SMP_STACK_MAX) {
+    size = SMP_STACK_MAX;
+    k->record.flags |= SMP_STACK_CUT;
+  }
+  WALK_HIDE(size);
+  if (size > SMP_STACK_MAX || at > FRAMES_MAX + KERNEL_MAX) return 0;
+  k->record.stack_at = from;
+  if (bpf_probe_read_user(k->parts + at, size, (void *)from) == 0) return size;
+  size = 4096 - (from & 4095); /* one page is in memory */
+  k->record.flags |= SMP_STACK_CUT;
+  return bpf_probe_read_user(k->parts + at, size, (void *)from) == 0 ? size : 0;
+}
+
+static __noinline int emit(struct work *k, void *context) {
+  __u32 n = k->walk.n, at = 0, size;
+  long kernel = 0;
+  WALK_HIDE(n);
+  if (n > WALK_FRAMES) n = WALK_FRAMES;
+  at = n * sizeof(struct walk_frame);
+  if (n) bpf_probe_read_kernel(k->parts, at, k->walk.frames);
+  if (with_kernel && !(k->record.flags & SMP_USER_MODE))
+    kernel = bpf_get_stack(context, k->parts + at, KERNEL_MAX, 0);
+  if (kernel < 0) kernel = 0;
+  if (kernel > KERNEL_MAX) kernel = KERNEL_MAX;
+  at += kernel;
+  k->record.nframes = n;
+  k->record.nkernel = kernel / 8;
+  size = copy_stack(k, at);
+  k->record.stack_size = size;
+  WALK_HIDE(at);
+  WALK_HIDE(size);
+  if (at > FRAMES_MAX + KERNEL_MAX || size > SMP_STACK_MAX) return 0;
+  size += at + sizeof(k->record);
+  if (bpf_ringbuf_output(&ring, &k->record, size, BPF_RB_NO_WAKEUP))
+    __sync_fetch_and_add(&lost, 1);
+  return 0;
+}
+
+static __always_inline __u64 current_ids(void) {
+  struct bpf_pidns_info info = {};
+  if (!pidns_ino) return bpf_get_current_pid_tgid();
+  bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &info, sizeof(info));
+  return (__u64)info.tgid << 32 | info.pid;
+}
+
+static __always_inline bool is_wanted(__u32 tid) {
+  if (nthreads == 0) return true;
+  for (int i = 0; i < SMP_THREADS; i++)
+    if (threads[i] == tid) return true;
+  return false;
+}
+
+static __always_inline struct work *my_work(void) {
+  __u32 cpu = bpf_get_smp_processor_id();
+  return bpf_map_lookup_elem(&works, &cpu);
+}
+
+#define COPY(r) k->regs[r] = c->regs[r]
+SEC("perf_event")
+int on_cpu(struct perf_context *c) {
+  __u64 ids = current_ids();
+  __u32 pid = ids >> 32;
+  struct smp_process *p = bpf_map_lookup_elem(&processes, &pid);
+  struct task_struct *task;
+  struct work *k;
+  if (!p || !is_wanted((__u32)ids)) return 0;
+  k = my_work();
+  if (!k || __sync_lock_test_and_set(&k->busy, 1)) return __sync_fetch_and_add(&lost, 1), 0;
+  task = bpf_get_current_task_btf();
+  k->record.flags = 0;
+  k->record.time = bpf_ktime_get_ns();
+  k->record.weight = c->period;
+  k->record.pid = pid;
+  k->record.tid = (__u32)ids;
+  k->record.serial = p->serial;
+  if (c->regs[CS] & 3) {
+    k->record.flags = SMP_USER_MODE;
+    COPY(R15); COPY(R14); COPY(R13); COPY(R12); COPY(RBP); COPY(RBX); COPY(RAX); COPY(RCX);
+    COPY(RDX); COPY(RIP); COPY(RSP);
+  } else {
+    bpf_probe_read_kernel(k->regs, sizeof(k->regs), (void *)bpf_task_pt_regs(task));
+  }
+  k->record.r.ip = k->regs[RIP];
+  k->record.r.sp = k->sp = k->regs[RSP];
+  k->record.r.bp = k->regs[RBP];
+  k->record.r.bx = k->regs[RBX];
+  k->record.r.r12 = k->regs[R12];
+  k->record.r.r13 = k->regs[R13];
+  k->record.r.r14 = k->regs[R14];
+  k->record.r.r15 = k->regs[R15];
+  k->end = stack_end(task, k->sp);
+  walk_lua(k, p);
+  emit(k, c);
+  k->busy = 0;
+  return 0;
+}
+
+/* The addresses have another meaning in a new program. */
+SEC("raw_tracepoint/sched_process_exec")
+int on_exec(void *context) {
+  __u32 pid = current_ids() >> 32;
+  struct smp_process *p = bpf_map_lookup_elem(&processes, &pid);
+  struct smp_record record = {.flags = SMP_EXEC, .pid = pid};
+  (void)context;
+  if (!p) return 0;
+  record.serial = p->serial;
+  bpf_map_delete_elem(&processes, &pid);
+  bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_NO_WAKEUP);
+  return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The contract between the BPF program of --sample and the recorder: its maps, and the records of
+** its ring buffer. Plain C with the types of <stdint.h>.
+**
+** Invariant: a record is a struct smp_record with its three parts directly after it, in the order
+*of
+** their numbers; the reader checks the numbers against the record's size. */
+#ifndef LUATRACE_SAMPLER_WIRE_H
+#define LUATRACE_SAMPLER_WIRE_H
+
+#include <stdint.h>
+
+#include "luajit-usdt/src/luatrace_abi.h"
+
+#define SMP_IMAGES 32        /* different LuaJITs, in all processes */
+#define SMP_TEXT_MAX 65536u  /* bytes of an interpreter's code */
+#define SMP_PROCESSES 16384  /* that are sampled at a time */
+#define SMP_PROCESS_IMAGES 2 /* LuaJITs of one process */
+#define SMP_VMS 256          /* Lua VMs of one LuaJIT that are looked at */
+#define SMP_KERNEL_MAX 127   /* kernel frames of a sample */
+#define SMP_STACK_MAX 32768u /* bytes of the C stack that are copied */
+#define SMP_RED_ZONE 128u    /* below the stack pointer */
+#define SMP_THREADS 16       /* of --tid */
+
+/* What differs by LuaJIT; the rules of its code are in a map of their own. */
+struct smp_image {
+  struct lt_abi abi;
+};
+
+struct smp_mapped {
+  uint64_t text, text_end, vms; /* addresses in the process; text 0: there is none */
+  uint32_t image, unused;
+};
+
+struct smp_process { /* key: its id, as the recorder sees it */
+  struct smp_mapped mapped[SMP_PROCESS_IMAGES];
+  uint32_t serial; /* the recorder's, repeated in records */
+  uint32_t unused;
+};
+
+/* Flags of records. EXEC: no sample; the process has executed another program. */
+enum { SMP_USER_MODE = 1, SMP_OFF_CPU = 2, SMP_TRUNCATED = 4, SMP_STACK_CUT = 8, SMP_EXEC = 16 };
+
+struct smp_registers {
+  uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
+};
+
+struct smp_record {
+  uint64_t time, weight;
+  uint32_t pid, tid, serial;
+  uint32_t flags;  /* SMP_* */
+  uint32_t mapped; /* which of the process's LuaJITs; only if g is not 0 */
+  uint32_t state;  /* enum walk_state */
+  uint64_t g, request;
+  uint32_t coroutine;
+  uint32_t nframes;    /* struct walk_frame each */
+  uint32_t nkernel;    /* addresses */
+  uint32_t stack_size; /* bytes from stack_at on */
+  uint64_t stack_at;
+  uint64_t lua_frame; /* the innermost C frame of the VM that runs, 0: none */
+  struct smp_registers r;
+};
+
+#endif
