@@ -10,7 +10,7 @@ kills waits '*" t4.bin"' "echo \$\$ >'$scratch/waiting'; exec sleep 600"
 programs/luatrace-fleet "${command[@]}" >out 2>err &
 driver=$!
 within 30 "a task to wait" test -s waiting
-within 30 "the others to be done" test -e work/done/0.4.profile
+within 30 "the others to be done" test -e work/done/0.5.profile
 kill "$driver"
 status=0
 wait "$driver" || status=$?
