@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The image that docs/examples/Containerfile.openresty makes: the user's image,
+# The image that images/build makes: the user's image,
 # with another LuaJIT, and nothing else of ours.
 source "$(dirname "$0")/engine.sh"
 need_containers
@@ -34,8 +34,7 @@ grep -q ' /opt/luatrace/lib/libluajit-5.1.so.2$' "/proc/$(workers image-mounted 
 load image-mounted
 
 # An image without LuaJIT at that place is refused, not broken.
-refuses "libluajit-5.1.so.2" podman build --pull=never --network=none --build-arg IMAGE="$prefix/base" \
-  --build-arg BUILDER="$prefix/base" --build-arg PREFIX=/usr --build-arg MULTILIB=lib \
-  -f "$checkout/docs/examples/Containerfile.openresty" "$checkout"
+refuses "libluajit-5.1.so.2" "$checkout/images/build" --engine podman debian "$prefix/base" "$prefix/none" -- --pull=never \
+  --network=none --build-arg BUILDER="$prefix/base" --build-arg MULTILIB=lib
 grep "libluajit" "$scratch/err"
 echo "only $changed differs"

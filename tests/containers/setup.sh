@@ -7,7 +7,7 @@
 #
 #   base     Debian, of this machine's release, from the mirror that apt uses here
 #   nginx    base with nginx and its Lua module: what a user may have
-#   traced   docs/examples/Containerfile.openresty applied to nginx
+#   traced   nginx, changed by images/build
 #   tools    base with bpftrace and our Debian packages: a sidecar
 #   beside   base with Debian's luajit, a program that uses its library, and our Debian packages
 #
@@ -107,9 +107,8 @@ with_packages() {
 }
 
 image nginx --build-arg BASE="$prefix/base" -f "$here/Containerfile.nginx" "$here"
-image traced --build-arg IMAGE="$prefix/nginx" --build-arg BUILDER="$prefix/base" --build-arg PREFIX=/usr \
-  --build-arg MULTILIB="lib/$(gcc -print-multiarch)" --build-arg XCFLAGS= \
-  --volume "$tarballs:/tarballs" -f "$checkout/docs/examples/Containerfile.openresty" "$checkout"
+run traced "$checkout/images/build" --engine podman debian "$prefix/nginx" "$prefix/traced" -- --pull=never --network=host \
+  --build-arg BUILDER="$prefix/base" --build-arg MULTILIB="lib/$(gcc -print-multiarch)" --volume "$tarballs:/tarballs"
 make_packages
 ours=$(cd "$state/packages" && ls ./*.deb | grep -v usdt-default | xargs)
 with_packages tools "bpftrace"
