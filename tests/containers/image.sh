@@ -33,6 +33,18 @@ image=nginx run_nginx image-mounted -v "$scratch/lib:/opt/luatrace/lib:ro" -e LD
 grep -q ' /opt/luatrace/lib/libluajit-5.1.so.2$' "/proc/$(workers image-mounted | head -n 1)/maps" || fail "nginx does not use the mounted library"
 load image-mounted
 
+# What images/check says: this image has the nearest LuaJIT that there is, and the other has no tracepoints.
+status=0
+"$checkout/images/check" --engine podman "$prefix/traced" "$prefix/nginx" >"$scratch/check" || status=$?
+same "status of the check ($(cat "$scratch/check"))" $status 1
+same "what differs" "$(sed -n 's/^  \(.*\): .* instead of .*/\1/p' "$scratch/check" | xargs)" "version paths"
+status=0
+"$checkout/images/check" --engine podman "$prefix/nginx" >"$scratch/check" || status=$?
+same "the last line for the image as it is" "$status $(tail -n 1 "$scratch/check")" "1 no: the LuaJIT of $prefix/nginx has no tracepoints"
+status=0
+"$checkout/images/check" --engine podman "$prefix/base" 2>"$scratch/check" || status=$?
+same "status for an image without nginx ($(cat "$scratch/check"))" $status 2
+
 # An image without LuaJIT at that place is refused, not broken.
 refuses "libluajit-5.1.so.2" "$checkout/images/build" --engine podman debian "$prefix/base" "$prefix/none" -- --pull=never \
   --network=none --build-arg BUILDER="$prefix/base" --build-arg MULTILIB=lib

@@ -4,9 +4,10 @@
 # What docs/openresty.md says of OpenResty's images works in their layout, made of Debian's nginx:
 # everything is in /usr/local/openresty, the library is found by RUNPATH and has its own version's
 # name. The library mounted over it is recorded from outside and from a sidecar.
-#   openresty_layout.sh SOURCE BUILD THEIR-LIBRARY
+# images/check tells the library from theirs, and from one that was built with other options.
+#   openresty_layout.sh SOURCE BUILD THEIR-LIBRARY LIBRARY-WITH-OTHER-OPTIONS
 source "$(dirname "$0")/../lib.sh"
-source=$1 build=$2 theirs=$3
+source=$1 build=$2 theirs=$3 other=$4
 [ "$(id -u)" = 0 ] || skip "mounting needs root"
 command -v curl >/dev/null || skip "curl is not installed (scripts/deps --test)"
 unshare -pm --fork true 2>/dev/null || skip "no namespaces here"
@@ -44,13 +45,16 @@ http {
 }
 END
 
-# serve [LIBRARY]: a container's processes and files, with the library over theirs.
-serve() {
-  LIBRARY=${1-} unshare -pm --fork --kill-child --mount-proc bash -c '
+# inside LIBRARY COMMAND...: in a container's processes and files, with the library (if any) over theirs.
+inside() {
+  LIBRARY=$1 exec unshare -pm --fork --kill-child --mount-proc bash -c '
     mount -t tmpfs tmpfs /usr/local && mkdir /usr/local/openresty && mount --bind "$0" /usr/local/openresty
     [ -z "$LIBRARY" ] || mount --bind "$LIBRARY" '"$lib/$name"'
     export LD_LIBRARY_PATH="$1/usr/lib/x86_64-linux-gnu:$1/lib/x86_64-linux-gnu"
-    exec /usr/local/openresty/bin/openresty -p /usr/local/openresty/nginx/ -c conf/nginx.conf -g "daemon off;"' "$tree" "$root" \
+    exec "${@:2}"' "$tree" "$root" "${@:2}"
+}
+serve() { # [LIBRARY]
+  inside "${1-}" /usr/local/openresty/bin/openresty -p /usr/local/openresty/nginx/ -c conf/nginx.conf -g "daemon off;" \
     2>"$scratch/nginx.err" &
   container=$!
   started+=($container)
@@ -68,6 +72,21 @@ check() { # NAME OF THE TRACE
     fail "$1: $(jq -c '[.functions[].name]' "$scratch/json")"
   same "$1: anomalies" "$(jq .trust.anomalies "$scratch/json")" 0
 }
+
+# facts NAME LIBRARY; differs NAME: the names of the facts that are others than theirs, after the status
+facts() { (inside "$2" sh "$source/images/facts.sh") >"$scratch/facts.$1"; }
+differs() {
+  local status=0
+  "$source/images/check" --facts "$scratch/facts.$1" "$scratch/facts.theirs" >"$scratch/check" || status=$?
+  echo "$status" $(sed -n 's/^  \(.*\): .* instead of .*/\1/p' "$scratch/check") "$(tail -n 1 "$scratch/check")"
+}
+facts theirs ""
+facts ours "$build/lib/libluajit-5.1.so.2"
+facts other "$other"
+same "check of the image as it is" "$(differs theirs)" "1 no: the LuaJIT of $scratch/facts.theirs has no tracepoints"
+same "check of our library" "$(differs ours)" "0 yes"
+same "check of a library with other options" "$(differs other)" \
+  "1 LUAJIT_ENABLE_LUA52COMPAT LUAJIT_NUMMODE=2 no: these differ from $scratch/facts.theirs"
 
 serve
 status=0
