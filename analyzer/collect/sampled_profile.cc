@@ -32,7 +32,7 @@ SampledProfile::SampledProfile(const FilterPlan& plan, TraceFacts& facts,
       facts_(facts),
       symbols_(symbols),
       diag_(diagnostics),
-      off_cpu_(off_cpu),
+      off_cpu_(off_cpu ? std::optional(true) : std::nullopt),
       placement_(plan, facts.functions, symbols, profile_.tree()),
       unknown_(facts.functions.add_unknown_frame()) {}
 
@@ -95,7 +95,9 @@ void SampledProfile::add(Stream& from, const Sample& sample) {
   const uint64_t weight = weight_of(sample);
   from.sums.threads.emplace(static_cast<uint32_t>(s.tid));
   if (s.coroutine) coroutines_.emplace(vm_number(from, s), s.coroutine);
-  if (((s.flags & LTS_OFF_CPU) != 0) != off_cpu_) {
+  const bool off_cpu = (s.flags & LTS_OFF_CPU) != 0;
+  if (!off_cpu_) off_cpu_ = off_cpu;
+  if (off_cpu != *off_cpu_) {
     sums_.others++;
     sums_.others_ns += weight;
     return;

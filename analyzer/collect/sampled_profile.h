@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,7 +48,8 @@ constexpr uint64_t SampleSums::*kSampleSums[] = {
 class SampledProfile final : public TraceSink {
  public:
   // What is known of the file before it is read: its functions and mappings (filter/preview.h).
-  // `symbols` finds the names of addresses. off_cpu: waits are shown instead of CPU time.
+  // `symbols` finds the names of addresses. off_cpu: blocked time is shown; otherwise what
+  // the first sample has: CPU time or blocked time.
   SampledProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols,
                  Diagnostics& diagnostics, bool off_cpu);
   void limit(NodeBudget* budget);
@@ -68,6 +70,7 @@ class SampledProfile final : public TraceSink {
   // In ns instead of ticks.
   const Profile& profile() const { return profile_; }
   const SampleSums& sums() const { return sums_; }
+  bool off_cpu() const { return off_cpu_.value_or(false); }  // What is shown.
   uint64_t filtered_ns() const { return filtered_ns_; }
   // The range of time, in ticks, which filters may have made shorter than that of the file.
   uint64_t first_tick() const { return plan_.from; }
@@ -111,7 +114,7 @@ class SampledProfile final : public TraceSink {
   TraceFacts& facts_;
   const SymbolFinder& symbols_;
   Diagnostics& diag_;
-  const bool off_cpu_;
+  std::optional<bool> off_cpu_;  // What is shown; not known yet without a sample.
   Profile profile_;
   Placement placement_;
   const FunctionId unknown_;  // The function of unknown frames.

@@ -212,6 +212,12 @@ uint32_t Functions::kernel(uint64_t address) {
                    kernel_.name(symbol));
 }
 
+bool Functions::is_switch(uint64_t address) const {
+  const std::string_view name = kernel_.name(kernel_.find(address));
+  return name == "__schedule" || name.starts_with("bpf_") || name.starts_with("__bpf_") ||
+         name.starts_with("__traceiter_");
+}
+
 uint32_t Functions::collector() {
   lt_func f{};
   f.type = LT_FUNC_FF;

@@ -47,6 +47,8 @@ class Functions {
   uint32_t c_function(uint64_t address);
   uint32_t builtin(uint32_t number);
   uint32_t kernel(uint64_t address);
+  // Is it the kernel's code that changes from one thread to the next, or a BPF program?
+  bool is_switch(uint64_t address) const;
   uint32_t collector();
   uint32_t compiler();
 

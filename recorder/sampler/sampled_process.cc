@@ -85,7 +85,10 @@ void SampledProcess::add_unknown() {
     frames_.push_back(sample_frame(LT_FRAME_UNKNOWN, 0));
 }
 
-void SampledProcess::add_kernel(std::span<const uint64_t> addresses) {
+// A wait ends in the scheduler, and in what notices it.
+void SampledProcess::add_kernel(std::span<const uint64_t> addresses, bool off_cpu) {
+  while (off_cpu && !addresses.empty() && functions_.is_switch(addresses[0]))
+    addresses = addresses.subspan(1);
   for (const uint64_t address : addresses)
     frames_.push_back(function_frame(functions_.kernel(address)));
 }
@@ -186,7 +189,7 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
                         {reinterpret_cast<const char*>(parts.data()), record.stack_size});
   frames_.clear();
   part_.clear();
-  if (shown_.kernel) add_kernel(kernel);
+  if (shown_.kernel) add_kernel(kernel, (record.flags & SMP_OFF_CPU) != 0);
   if (shown_.user) add_top(record, stack);
   if (shown_.lua && mapped(record) != nullptr) add_lua(record, stack);
   if (!write(record)) lost_++;
