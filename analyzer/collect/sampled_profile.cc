@@ -51,6 +51,12 @@ void SampledProfile::on_stream(const StreamInfo& info) {
   s.ids.set_process(info.process);
 }
 
+// What was in no mapping may be in this one.
+void SampledProfile::on_map(const MapInfo& info) {
+  facts_.maps.add(info);
+  std::erase_if(by_address_, [&](const auto& known) { return known.second == unknown_; });
+}
+
 void SampledProfile::on_events(const EventBlock& block) {
   diag_.trust.bad_records++;
   diag_.log(block.offset, "events in a trace of samples: left out");
@@ -267,7 +273,7 @@ uint32_t SampledProfile::enter_stack(const Stream& from, const lt_sample& s) {
 
 // -- The end --
 
-void SampledProfile::finish() {
+void SampledProfile::settle() {
   CallTree& raw = placement_.raw();
   CallTree& out = profile_.tree();
   for (uint32_t i = 0; i < raw.size() && &raw != &out; i++) {
@@ -284,11 +290,25 @@ void SampledProfile::finish() {
   for (const auto& [node, ns] : compiled_)
     if (&raw == &out || placement_[node].takes)
       profile_.compiled(&raw == &out ? node : placement_[node].out, ns);
-  placement_.close();
-  profile_.close();
+  facts_.sums.clear();
   for (auto& [number, s] : streams_) facts_.sums.push_back(s.sums);
   if (!facts_.sums.empty()) facts_.sums[0].coroutines = coroutines_.size();
   if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
+}
+
+void SampledProfile::finish() {
+  settle();
+  placement_.close();
+  profile_.close();
+}
+
+void SampledProfile::restart(NodeBudget* budget) {
+  profile_ = Profile();
+  limit(budget);
+  compiled_.clear();
+  sums_ = {};
+  all_ns_ = filtered_ns_ = 0;
+  for (auto& [number, s] : streams_) s.sums.traced = 0, s.sums.threads.clear();
 }
 
 }  // namespace luatrace::analyze

@@ -58,7 +58,7 @@ class SampledProfile final : public TraceSink {
   void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
   void on_stream(const StreamInfo& info) override;
   void on_function(const FunctionInfo& info) override { stream(info.stream).ids.define(info); }
-  void on_map(const MapInfo& info) override { facts_.maps.add(info); }
+  void on_map(const MapInfo& info) override;
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_events(const EventBlock& block) override;
   void on_samples(const SampleBlock& block) override;
@@ -66,6 +66,10 @@ class SampledProfile final : public TraceSink {
 
   // After everything was read: moves the sums to the profile and the facts.
   void finish();
+  // Of a trace that is still being recorded, without filters: the first moves what has come, the
+  // second forgets it.
+  void settle();
+  void restart(NodeBudget* budget);
 
   // In ns instead of ticks.
   const Profile& profile() const { return profile_; }

@@ -125,10 +125,10 @@ std::string Functions::chunk_name(size_t image, const stack::Proto& p) {
   stack::Memory& memory = reader(image).memory;
   uint64_t name = 0;
   uint32_t size = 0;
-  std::memcpy(&name,
-              p.bytes.data() +
-                  std::min(static_cast<size_t>(abi.pt_chunkname), p.bytes.size() - sizeof name),
-              sizeof name);
+  const auto at = static_cast<size_t>(abi.pt_chunkname);  // the note's, so it may be anything
+  if (p.bytes.size() < sizeof name || at > p.bytes.size() - sizeof name)
+    return short_chunk(p.chunk);
+  std::memcpy(&name, p.bytes.data() + at, sizeof name);
   if (!memory.read(name + static_cast<uint64_t>(abi.str_len), size) || size > kMaxChunk)
     return short_chunk(p.chunk);
   return short_chunk(memory.bytes(name + static_cast<uint64_t>(abi.str_size), size));
