@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -72,6 +73,7 @@ class Functions {
   };
   Reader& reader(size_t image);
   const stack::Proto* proto_of(size_t image, const LuaFrame& frame);
+  static std::optional<uint64_t> chunk_address(const Image& image, const stack::Proto& p);
   uint32_t check_of(const Image& image, const stack::Proto& p) const;
   LuaFunction& describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
                         size_t i);

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "recorder/os/clock.h"
 #include "recorder/sample/frames.h"
 #include "trace/records.h"
 
 namespace luatrace::record::sampler {
 namespace {
 
-constexpr size_t kMaxFrames = 4096;  // of a sample, before it is cut
+constexpr uint64_t kWriteNs = 100 * kMillisecond;  // a reader of a pipe waits for the samples
+constexpr size_t kMaxFrames = 4096;                // of a sample, before it is cut
 constexpr uint64_t kMaxSample = sizeof(lt_sample) + 8 * LT_SAMPLE_FRAMES_MAX;
 
 uint8_t state_of(uint32_t state) {
@@ -233,7 +235,12 @@ bool SampledProcess::write(const smp_record& record) {
 }
 
 void SampledProcess::flush() {
-  if (blocks_ && !output_->dead() && !output_->finished()) blocks_->flush();
+  if (!blocks_ || output_->dead() || output_->finished()) return;
+  blocks_->flush();
+  const uint64_t now = monotonic_ns();
+  if (now < write_ns_ || output_->writer().unflushed() == 0) return;
+  output_->writer().flush();
+  write_ns_ = now + kWriteNs;
 }
 
 }  // namespace luatrace::record::sampler

@@ -74,6 +74,7 @@ class SampledProcess {
   std::vector<uint64_t> frames_;  // of the sample, as in the file
   std::vector<NativeFrame> part_;
   uint64_t samples_ = 0, lost_ = 0;
+  uint64_t write_ns_ = 0;  // when what has come is to be written next
 };
 
 // Are the parts of that record inside it?
