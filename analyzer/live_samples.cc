@@ -19,7 +19,7 @@ LiveSamples::LiveSamples(Input& input, const std::function<void(const std::strin
 LiveSamples::~LiveSamples() = default;
 
 Report LiveSamples::interval() {
-  profile_.settle();
+  profile_.finish(true);
   const Trust trust = take_trust(before_, diag_.trust);
   Report report;
   report.sampled = profile_.off_cpu() ? SampleKind::kOffCpu : SampleKind::kCpu;

@@ -18,6 +18,12 @@ std::string name_without_symbol(const std::string& place) {
   return file.starts_with('[') ? file : '[' + file + ']';
 }
 
+std::string process_text(const TraceFacts& facts, ProcessId number) {
+  const auto process = facts.processes.find(number);
+  if (process == facts.processes.end()) return "";
+  return " (pid " + std::to_string(process->second.pid) + ')';
+}
+
 }  // namespace
 
 SampleSums& SampleSums::operator+=(const SampleSums& other) {
@@ -200,12 +206,6 @@ void SampledProfile::read_frames(Stream& from, const Sample& sample) {
 
 // -- Their place in the tree --
 
-std::string SampledProfile::process_text(const Stream& from) const {
-  const auto process = facts_.processes.find(from.process);
-  if (process == facts_.processes.end()) return "";
-  return " (pid " + std::to_string(process->second.pid) + ')';
-}
-
 // The node of the raw tree that has the whole stack below it.
 uint32_t SampledProfile::root(const Stream& from, const lt_sample& s) {
   switch (options_.group) {
@@ -214,7 +214,7 @@ uint32_t SampledProfile::root(const Stream& from, const lt_sample& s) {
     case GroupBy::kVm: {
       const uint32_t vm = vm_number(from, s);
       const std::string name = vm ? "Lua VM " + std::to_string(vm) : "[no Lua VM]";
-      return placement_.enter(0, placement_.group(name + process_text(from)));
+      return placement_.enter(0, placement_.group(name + process_text(facts_, from.process)));
     }
     case GroupBy::kRequest:
       if (!s.request) return 0;
@@ -243,7 +243,7 @@ uint32_t SampledProfile::enter_coroutine(const Stream& from, const lt_sample& s,
   const bool by_coroutine = options_.group == GroupBy::kCoroutine;
   if (by_coroutine || options_.mode == CoroutineMode::kSeparate) {
     const std::string name = "coroutine " + std::to_string(vm_number(from, s)) + ':' +
-                             (id ? std::to_string(id) : "?") + process_text(from);
+                             (id ? std::to_string(id) : "?") + process_text(facts_, from.process);
     return placement_.enter(root, placement_.group(name, true));
   }
   if (!node) return top;
@@ -273,7 +273,7 @@ uint32_t SampledProfile::enter_stack(const Stream& from, const lt_sample& s) {
 
 // -- The end --
 
-void SampledProfile::settle() {
+void SampledProfile::finish(bool continues) {
   CallTree& raw = placement_.raw();
   CallTree& out = profile_.tree();
   for (uint32_t i = 0; i < raw.size() && &raw != &out; i++) {
@@ -294,10 +294,7 @@ void SampledProfile::settle() {
   for (auto& [number, s] : streams_) facts_.sums.push_back(s.sums);
   if (!facts_.sums.empty()) facts_.sums[0].coroutines = coroutines_.size();
   if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
-}
-
-void SampledProfile::finish() {
-  settle();
+  if (continues) return;
   placement_.close();
   profile_.close();
 }

@@ -64,11 +64,9 @@ class SampledProfile final : public TraceSink {
   void on_samples(const SampleBlock& block) override;
   void on_end(const EndInfo& info) override { facts_.end = info; }
 
-  // After everything was read: moves the sums to the profile and the facts.
-  void finish();
-  // Of a trace that is still being recorded, without filters: the first moves what has come, the
-  // second forgets it.
-  void settle();
+  // After everything was read: moves the sums to the profile and the facts. continues: of a trace
+  // that is still being recorded, without filters; restart() forgets what it has moved.
+  void finish(bool continues = false);
   void restart(NodeBudget* budget);
 
   // In ns instead of ticks.
@@ -77,8 +75,7 @@ class SampledProfile final : public TraceSink {
   bool off_cpu() const { return off_cpu_.value_or(false); }  // What is shown.
   uint64_t filtered_ns() const { return filtered_ns_; }
   // The range of time, in ticks, which filters may have made shorter than that of the file.
-  uint64_t first_tick() const { return plan_.from; }
-  uint64_t last_tick() const { return plan_.to; }
+  std::pair<uint64_t, uint64_t> ticks() const { return {plan_.from, plan_.to}; }
 
  private:
   struct Stream {
@@ -100,7 +97,6 @@ class SampledProfile final : public TraceSink {
   FunctionId native(ProcessId process, uint64_t address);
   FunctionId function(Stream& from, uint64_t frame);
   void read_frames(Stream& from, const Sample& sample);
-  std::string process_text(const Stream& from) const;
   uint32_t root(const Stream& from, const lt_sample& sample);
   uint32_t phase_root();
   uint32_t enter_coroutine(const Stream& from, const lt_sample& sample, uint32_t root, uint32_t top,
