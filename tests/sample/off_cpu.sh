@@ -7,7 +7,7 @@
 #   off_cpu.sh RECORD LUAJIT ANALYZE -jon|-joff plain|coroutines
 source "$(dirname "$0")/../lib.sh"
 source "$(dirname "$0")/lib.sh"
-record=$1 luajit=$2 analyze=$3 jit=$4 mode=$5 hz=499
+record=$1 luajit=$2 analyze=$3 jit=$4 mode=$5 hz=199
 needs_sampling "$record" --off-cpu
 
 truth=$("$record" --sample $hz --off-cpu -q -o "$scratch/w.bin" -- "$luajit" "$jit" "$sample_here/waits.lua" 2 "$mode" $hz)
