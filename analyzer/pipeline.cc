@@ -368,7 +368,7 @@ void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress
   sum.finish();
   if (progress) progress(input.offset());
   warn_limit(input, budget);
-  report_.sampled = options_.off_cpu ? SampleKind::kOffCpu : SampleKind::kCpu;
+  report_.sampled = sum.off_cpu() ? SampleKind::kOffCpu : SampleKind::kCpu;
   add_to_report(report_,
                 {input.path(), facts, sum.profile(), nullptr, nullptr, diag.trust, bytes_, &sum},
                 finder_);
@@ -379,7 +379,7 @@ namespace {
 const char* text_of(SampleKind kind) {
   return kind == SampleKind::kNone  ? "events"
          : kind == SampleKind::kCpu ? "samples of CPU time"
-                                    : "samples of waits";
+                                    : "samples of blocked time";
 }
 
 }  // namespace

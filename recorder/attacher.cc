@@ -298,8 +298,10 @@ void Attacher::log_end() {
     if (o->totals().streams > 0) return;
   if (refusal_ == Refusal::kNone) refusal_ = Refusal::kNoEvents;
   warn_workers();
-  log(options_.sample_hz != 0 ? "nothing was recorded: no sample came; has it used any CPU time?"
-                              : "nothing was recorded: no event came");
+  log(options_.off_cpu
+          ? "nothing was recorded: no sample came; has any thread been blocked, and run again?"
+      : options_.sample_hz != 0 ? "nothing was recorded: no sample came; has it used any CPU time?"
+                                : "nothing was recorded: no event came");
 }
 
 }  // namespace luatrace::record

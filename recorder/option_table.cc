@@ -73,6 +73,8 @@ constexpr OptionSpec kOwnOptions[] = {
     {kSample, "sample", 0, "HZ", false, false, "instead of events record stacks of what runs, HZ times a second; 99 is a good number",
      "By the kernel, at next to no cost: kernel, C and Lua functions in one stack. Also of processes without LuaJIT. See sampling.md "
      "in the documentation."},
+    {kSample, "off-cpu", 0, nullptr, false, false, "with --sample: blocked time in place of CPU time, HZ samples for each second of it",
+     "Where threads wait: for input, locks, timers, other processes. A wait is known when it ends."},
     {kSample, "tid", 0, "TID", false, true, "with --sample: only this thread", nullptr},
     {kSample, "user-only", 0, nullptr, false, false, "with --sample: leave out the functions of the kernel", nullptr},
     {kSample, "kernel-only", 0, nullptr, false, false, "with --sample: only samples in the kernel, and its functions", nullptr},
@@ -125,6 +127,7 @@ constexpr Meaning kExamples[] = {
     {"-o trace.bin -p 4711 -d 10", "a running process, for ten seconds"},
     {"-o trace.bin -p MASTER --children -d 10", "a server's master and all its workers"},
     {"--sample 99 -o trace.bin -p 4711 -d 30", "where does the CPU time go?"},
+    {"--sample 99 --off-cpu -o trace.bin -p 4711 -d 30", "what does it wait for?"},
     {"--sample 99 -o trace.bin -a -d 30", "the same for the whole system"},
     {"--stack -p 4711", "where is it hanging?"},
     {"--watch app.lua:12 --print locals,self.id -p 4711",

@@ -174,12 +174,14 @@ void read_sampling(const CommandLine& given, Options& o) {
     o.sample_hz = number_option("--sample", *hz, 1, kMaxHertz);
   for (const auto& tid : given.list("tid"))
     o.threads.push_back(number_option("--tid", tid, 1, INT32_MAX));
+  o.off_cpu = given.has("off-cpu");
   o.user_only = given.has("user-only");
   o.kernel_only = given.has("kernel-only");
   o.lua_only = given.has("lua-only");
   if (const auto n = given.last("max-stack"))
     o.max_stack = number_option("--max-stack", *n, 1, LT_SAMPLE_FRAMES_MAX);
-  for (const char* const name : {"tid", "user-only", "kernel-only", "lua-only", "max-stack"})
+  for (const char* const name :
+       {"off-cpu", "tid", "user-only", "kernel-only", "lua-only", "max-stack"})
     if (o.sample_hz == 0 && given.has(name))
       throw UsageError(std::string("--") + name + " needs --sample");
   if (o.threads.size() > kMaxThreads) throw UsageError("--tid: more than 16 threads");

@@ -18,6 +18,12 @@ std::string name_without_symbol(const std::string& place) {
   return file.starts_with('[') ? file : '[' + file + ']';
 }
 
+std::string process_text(const TraceFacts& facts, ProcessId number) {
+  const auto process = facts.processes.find(number);
+  if (process == facts.processes.end()) return "";
+  return " (pid " + std::to_string(process->second.pid) + ')';
+}
+
 }  // namespace
 
 SampleSums& SampleSums::operator+=(const SampleSums& other) {
@@ -32,7 +38,7 @@ SampledProfile::SampledProfile(const FilterPlan& plan, TraceFacts& facts,
       facts_(facts),
       symbols_(symbols),
       diag_(diagnostics),
-      off_cpu_(off_cpu),
+      off_cpu_(off_cpu ? std::optional(true) : std::nullopt),
       placement_(plan, facts.functions, symbols, profile_.tree()),
       unknown_(facts.functions.add_unknown_frame()) {}
 
@@ -49,6 +55,12 @@ void SampledProfile::on_stream(const StreamInfo& info) {
   Stream& s = stream(info.number);
   s.process = info.process;
   s.ids.set_process(info.process);
+}
+
+// What was in no mapping may be in this one.
+void SampledProfile::on_map(const MapInfo& info) {
+  facts_.maps.add(info);
+  std::erase_if(by_address_, [&](const auto& known) { return known.second == unknown_; });
 }
 
 void SampledProfile::on_events(const EventBlock& block) {
@@ -95,7 +107,9 @@ void SampledProfile::add(Stream& from, const Sample& sample) {
   const uint64_t weight = weight_of(sample);
   from.sums.threads.emplace(static_cast<uint32_t>(s.tid));
   if (s.coroutine) coroutines_.emplace(vm_number(from, s), s.coroutine);
-  if (((s.flags & LTS_OFF_CPU) != 0) != off_cpu_) {
+  const bool off_cpu = (s.flags & LTS_OFF_CPU) != 0;
+  if (!off_cpu_) off_cpu_ = off_cpu;
+  if (off_cpu != *off_cpu_) {
     sums_.others++;
     sums_.others_ns += weight;
     return;
@@ -192,12 +206,6 @@ void SampledProfile::read_frames(Stream& from, const Sample& sample) {
 
 // -- Their place in the tree --
 
-std::string SampledProfile::process_text(const Stream& from) const {
-  const auto process = facts_.processes.find(from.process);
-  if (process == facts_.processes.end()) return "";
-  return " (pid " + std::to_string(process->second.pid) + ')';
-}
-
 // The node of the raw tree that has the whole stack below it.
 uint32_t SampledProfile::root(const Stream& from, const lt_sample& s) {
   switch (options_.group) {
@@ -206,7 +214,7 @@ uint32_t SampledProfile::root(const Stream& from, const lt_sample& s) {
     case GroupBy::kVm: {
       const uint32_t vm = vm_number(from, s);
       const std::string name = vm ? "Lua VM " + std::to_string(vm) : "[no Lua VM]";
-      return placement_.enter(0, placement_.group(name + process_text(from)));
+      return placement_.enter(0, placement_.group(name + process_text(facts_, from.process)));
     }
     case GroupBy::kRequest:
       if (!s.request) return 0;
@@ -235,7 +243,7 @@ uint32_t SampledProfile::enter_coroutine(const Stream& from, const lt_sample& s,
   const bool by_coroutine = options_.group == GroupBy::kCoroutine;
   if (by_coroutine || options_.mode == CoroutineMode::kSeparate) {
     const std::string name = "coroutine " + std::to_string(vm_number(from, s)) + ':' +
-                             (id ? std::to_string(id) : "?") + process_text(from);
+                             (id ? std::to_string(id) : "?") + process_text(facts_, from.process);
     return placement_.enter(root, placement_.group(name, true));
   }
   if (!node) return top;
@@ -265,7 +273,7 @@ uint32_t SampledProfile::enter_stack(const Stream& from, const lt_sample& s) {
 
 // -- The end --
 
-void SampledProfile::finish() {
+void SampledProfile::finish(bool continues) {
   CallTree& raw = placement_.raw();
   CallTree& out = profile_.tree();
   for (uint32_t i = 0; i < raw.size() && &raw != &out; i++) {
@@ -282,11 +290,22 @@ void SampledProfile::finish() {
   for (const auto& [node, ns] : compiled_)
     if (&raw == &out || placement_[node].takes)
       profile_.compiled(&raw == &out ? node : placement_[node].out, ns);
-  placement_.close();
-  profile_.close();
+  facts_.sums.clear();
   for (auto& [number, s] : streams_) facts_.sums.push_back(s.sums);
   if (!facts_.sums.empty()) facts_.sums[0].coroutines = coroutines_.size();
   if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
+  if (continues) return;
+  placement_.close();
+  profile_.close();
+}
+
+void SampledProfile::restart(NodeBudget* budget) {
+  profile_ = Profile();
+  limit(budget);
+  compiled_.clear();
+  sums_ = {};
+  all_ns_ = filtered_ns_ = 0;
+  for (auto& [number, s] : streams_) s.sums.traced = 0, s.sums.threads.clear();
 }
 
 }  // namespace luatrace::analyze

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,7 +48,8 @@ constexpr uint64_t SampleSums::*kSampleSums[] = {
 class SampledProfile final : public TraceSink {
  public:
   // What is known of the file before it is read: its functions and mappings (filter/preview.h).
-  // `symbols` finds the names of addresses. off_cpu: waits are shown instead of CPU time.
+  // `symbols` finds the names of addresses. off_cpu: blocked time is shown; otherwise what
+  // the first sample has: CPU time or blocked time.
   SampledProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols,
                  Diagnostics& diagnostics, bool off_cpu);
   void limit(NodeBudget* budget);
@@ -56,22 +58,24 @@ class SampledProfile final : public TraceSink {
   void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
   void on_stream(const StreamInfo& info) override;
   void on_function(const FunctionInfo& info) override { stream(info.stream).ids.define(info); }
-  void on_map(const MapInfo& info) override { facts_.maps.add(info); }
+  void on_map(const MapInfo& info) override;
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_events(const EventBlock& block) override;
   void on_samples(const SampleBlock& block) override;
   void on_end(const EndInfo& info) override { facts_.end = info; }
 
-  // After everything was read: moves the sums to the profile and the facts.
-  void finish();
+  // After everything was read: moves the sums to the profile and the facts. continues: of a trace
+  // that is still being recorded, without filters; restart() forgets what it has moved.
+  void finish(bool continues = false);
+  void restart(NodeBudget* budget);
 
   // In ns instead of ticks.
   const Profile& profile() const { return profile_; }
   const SampleSums& sums() const { return sums_; }
+  bool off_cpu() const { return off_cpu_.value_or(false); }  // What is shown.
   uint64_t filtered_ns() const { return filtered_ns_; }
   // The range of time, in ticks, which filters may have made shorter than that of the file.
-  uint64_t first_tick() const { return plan_.from; }
-  uint64_t last_tick() const { return plan_.to; }
+  std::pair<uint64_t, uint64_t> ticks() const { return {plan_.from, plan_.to}; }
 
  private:
   struct Stream {
@@ -93,7 +97,6 @@ class SampledProfile final : public TraceSink {
   FunctionId native(ProcessId process, uint64_t address);
   FunctionId function(Stream& from, uint64_t frame);
   void read_frames(Stream& from, const Sample& sample);
-  std::string process_text(const Stream& from) const;
   uint32_t root(const Stream& from, const lt_sample& sample);
   uint32_t phase_root();
   uint32_t enter_coroutine(const Stream& from, const lt_sample& sample, uint32_t root, uint32_t top,
@@ -111,7 +114,7 @@ class SampledProfile final : public TraceSink {
   TraceFacts& facts_;
   const SymbolFinder& symbols_;
   Diagnostics& diag_;
-  const bool off_cpu_;
+  std::optional<bool> off_cpu_;  // What is shown; not known yet without a sample.
   Profile profile_;
   Placement placement_;
   const FunctionId unknown_;  // The function of unknown frames.

@@ -56,7 +56,7 @@ constexpr OptionSpec kOwnOptions[] = {
      "Two tables: the longest turns, each with its request, the function that the host called, and the requests that lived "
      "meanwhile; and the sums by that function, that which delayed others most first. See --request-by for hosts without requests."},
     {kViews, "off-cpu", 0, nullptr, false, false, "of samples: blocked time instead of CPU time",
-     "For traces of luatrace-record --sample --off-cpu: where threads waited, and for how long. All views and outputs then show waits."},
+     "For files with both. Those of luatrace-record --sample --off-cpu have nothing else, and show it without this option."},
     {kViews, "threads", 0, nullptr, false, false, "table of threads", nullptr},
     {kViews, "timeline", 0, nullptr, false, false, "what ran when, by thread and by function (or group)", nullptr},
     {kViews, "symbols", 0, nullptr, false, false, "machine code of C functions, and the functions inlined into it",

@@ -80,7 +80,7 @@ std::string sampling_text(const Report& r) {
   const double seconds = static_cast<double>(r.duration_ns) / 1e9;
   const auto samples = static_cast<double>(r.samples.samples);
   std::string out = format_count(r.samples.samples) +
-                    (r.sampled == SampleKind::kCpu ? " of CPU time" : " of waits");
+                    (r.sampled == SampleKind::kCpu ? " of CPU time" : " of blocked time");
   if (seconds > 0 && !has_range(r)) out += ", " + decimal(samples / seconds, 1) + " per second";
   if (r.samples.samples)
     out += ", " + format_time(saturate_u64(static_cast<double>(r.traced_ns) / samples)) + " each";
@@ -89,7 +89,7 @@ std::string sampling_text(const Report& r) {
 
 void print_sampled_head(std::ostream& out, const Report& r, size_t width) {
   row(out, "duration",
-      format_time(r.duration_ns) + "  (" + (r.sampled == SampleKind::kCpu ? "CPU " : "waits ") +
+      format_time(r.duration_ns) + "  (" + (r.sampled == SampleKind::kCpu ? "CPU " : "blocked ") +
           format_time(r.self_ns) + (r.gap_ns ? ", unknown " + format_time(r.gap_ns) : "") +
           (r.filtered_ns ? ", filtered out " + format_time(r.filtered_ns) : "") + ')',
       width);

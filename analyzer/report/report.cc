@@ -316,8 +316,9 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
   }
   if (result.sampled) {
     report.filtered_ns += result.sampled->filtered_ns();
-    first = std::max(first, result.sampled->first_tick());
-    last = std::min(last, result.sampled->last_tick());
+    const auto [from, to] = result.sampled->ticks();
+    first = std::max(first, from);
+    last = std::min(last, to);
   }
   report.traced_ns += clock_of(result).ns(traced);
   if (last <= first) return;

@@ -17,10 +17,6 @@ using namespace analyze;
 
 namespace {
 
-double percent(uint64_t part, uint64_t whole) {
-  return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 // What the functions are sorted by, and their suspended times.
 struct Figures {
   std::vector<uint64_t> suspended;  // By function.

@@ -32,6 +32,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFailed = 125;
 constexpr uint64_t kMinInterval = 100000000;  // ns
 constexpr const char* kFunctionOrders = "self inclusive calls suspended name";
+constexpr const char* kSampleOrders = "self inclusive samples name";
 constexpr const char* kRequestOrders = "wall running waits others unattributed";
 
 struct Options {
@@ -55,6 +56,7 @@ std::vector<std::string> recorder_options(const CommandLine& given) {
       out.push_back(value);
     }
   if (given.has("children")) out.push_back("--children");
+  if (const auto hertz = given.last("sample", "99")) out.push_back("--sample=" + *hertz);
   return out;
 }
 
@@ -62,11 +64,19 @@ TableOptions view_options(const CommandLine& given) {
   TableOptions o;
   o.request_by = given.list("request-by");
   o.requests = given.has("requests") || !o.request_by.empty();
+  o.samples = given.has("sample");
+  if (o.samples && o.requests)
+    throw UsageError("--sample excludes --requests: samples know no single requests");
   o.sort = given.last("sort").value_or(o.requests ? "wall" : "self");
-  if (!is_choice(o.requests ? kRequestOrders : kFunctionOrders, o.sort))
-    throw UsageError("--sort: invalid value '" + o.sort + "' " + (o.requests ? "with" : "without") +
-                     " --requests; choose " +
-                     choices_text(o.requests ? kRequestOrders : kFunctionOrders));
+  const char* const orders = o.requests  ? kRequestOrders
+                             : o.samples ? kSampleOrders
+                                         : kFunctionOrders;
+  if (!is_choice(orders, o.sort))
+    throw UsageError("--sort: invalid value '" + o.sort + "' " +
+                     (o.samples    ? "with --sample"
+                      : o.requests ? "with --requests"
+                                   : "without --requests") +
+                     "; choose " + choices_text(orders));
   if (given.has("limit")) o.limit = positive(given, "limit");
   return o;
 }
@@ -155,7 +165,9 @@ bool Top::read() {
   const auto warn = [this](const std::string& text) {
     messages_ += "luatrace-top: " + text + '\n';
   };
-  const auto make = options_.view.requests ? request_view : function_view;
+  const auto make = options_.view.requests  ? request_view
+                    : options_.view.samples ? sample_view
+                                            : function_view;
   view_ = make(input_, warn, options_.view);
   return true;
 }
@@ -167,7 +179,7 @@ void Top::show() {
   table_ =
       view_->text(screen_->is_terminal() ? screen_->rows() : 0, {false, terminal_columns(), false});
   // Nothing comes: the recorder may have said why.
-  const bool explains = table_ == kNothing && !messages_.empty();
+  const bool explains = (table_ == kNothing || table_ == kNoSample) && !messages_.empty();
   if (screen_->is_terminal())
     screen_->show(explains ? table_ + '\n' + messages_ : table_);
   else

@@ -21,13 +21,15 @@ constexpr OptionSpec kOwnOptions[] = {
     {kTable, "request-by", 0, "FN", false, true, "--requests, but each call of FN is a request",
      "For programs whose host does not say for which request it works. With @coroutines instead of FN, each coroutine that the "
      "host resumes while no Lua runs is a request."},
-    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls, suspended or name; with --requests wall (default), running, waits, others or unattributed",
+    {kTable, "sort", 0, "FIELD", false, false, "order: self (default), inclusive, calls (with --sample: samples), suspended or name; with --requests wall (default), running, waits, others or unattributed",
      "With --requests it is the order of those that ended.",
-     "self inclusive calls suspended name wall running waits others unattributed"},
+     "self inclusive calls samples suspended name wall running waits others unattributed"},
     {kTable, "limit", 0, "N", false, false, "number of rows; as many as the terminal has (default), or 20",
      "With --requests a third of them, or more, is for open requests."},
 
     {kRecording, "pid", 'p', "PID", false, true, "the process", nullptr, nullptr, Complete::kProcess},
+    {kRecording, "sample", 0, "HZ", true, false, "functions by samples of the CPU time, HZ times a second (99), instead of by their calls",
+     "Kernel, C and Lua functions, at next to no cost; also of processes without LuaJIT. As root."},
     {kRecording, "children", 0, nullptr, false, false, "also its descendants, including new ones", nullptr},
     {kRecording, "include", 0, "GLOB", false, true, "only functions of matching chunks", nullptr},
     {kRecording, "exclude", 0, "GLOB", false, true, "no functions of matching chunks", nullptr},
@@ -45,9 +47,10 @@ constexpr const char* kNotes[] = {
     "otherwise a table is printed after each interval.\n",
     "Every call is an event, so a program that does little but call runs more slowly while it is\n"
     "watched, and events may be lost: the first line says how many. --include and\n"
-    "--c-functions none help.\n"};
+    "--c-functions none help. With --sample it runs as before.\n"};
 constexpr Meaning kExamples[] = {
     {"-p 4711", "what a process spends its time on, until q"},
+    {"-p 4711 --sample", "the same by samples: also C functions and the kernel, without a cost"},
     {"-p MASTER --children -n 5", "a server's workers, every five seconds"},
     {"-p MASTER --children --requests", "the requests of nginx's workers"},
     {"-p 4711 --count 1 >table.txt", "one second as a table in a file"}};

@@ -13,11 +13,14 @@ using namespace analyze;
 namespace {
 
 std::string percent_text(uint64_t part, uint64_t whole) {
-  const double share = whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-  return cell_text(Cell::of_percent(100 * share)) + " %";
+  return cell_text(Cell::of_percent(percent(part, whole))) + " %";
 }
 
 }  // namespace
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
 
 size_t row_limit(const TableOptions& options, size_t lines, size_t others) {
   constexpr size_t kRows = 20;

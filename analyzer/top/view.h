@@ -17,6 +17,7 @@ namespace luatrace::top {
 
 struct TableOptions {
   bool requests = false;
+  bool samples = false;  // Of samples, not of events.
   std::vector<std::string> request_by;
   std::string sort;
   std::optional<size_t> limit;  // Rows; without it as many as fit, or 20 if lines is 0.
@@ -24,6 +25,7 @@ struct TableOptions {
 
 // The text of an interval in which nothing was recorded.
 constexpr const char* kNothing = "no event came\n";
+constexpr const char* kNoSample = "no sample came: the processes have used no CPU time\n";
 
 class View {
  public:
@@ -37,10 +39,13 @@ class View {
 // Reads the header of the trace. `warn` as for analyze::LiveTrace. Throws analyze::Unreadable.
 using Warn = std::function<void(const std::string&)>;
 std::unique_ptr<View> function_view(analyze::Input& input, const Warn& warn, const TableOptions& o);
+std::unique_ptr<View> sample_view(analyze::Input& input, const Warn& warn, const TableOptions& o);
 std::unique_ptr<View> request_view(analyze::Input& input, const Warn& warn, const TableOptions& o);
 
 // The number of rows, if `others` lines of the terminal are for something else.
 size_t row_limit(const TableOptions& options, size_t lines, size_t others);
+
+double percent(uint64_t part, uint64_t whole);
 
 // How the time of all Lua VMs was spent.
 struct VmTimes {

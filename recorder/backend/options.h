@@ -38,6 +38,7 @@ struct Options {
   std::vector<std::string> watch;  // places to watch, as given
   std::string watch_request;       // the same for Lua VMs, with what to print (luatrace_watch.h)
   uint32_t sample_hz = 0;          // samples in place of events, per second; 0: not
+  bool off_cpu = false;            // of blocked time in place of CPU time
   std::vector<uint32_t> threads;   // only these
   bool user_only = false, kernel_only = false, lua_only = false;  // which functions of a sample
   uint32_t max_stack = 0;                                         // functions; 0: as many as fit

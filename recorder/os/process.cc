@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -271,7 +272,9 @@ bool is_kernel_thread(pid_t pid) {
 
 bool process_is_gone(pid_t pid) {
   const std::string fields = stat_fields(pid);
-  return fields.empty() || fields[0] == 'Z' || fields[0] == 'X';
+  // Without a free descriptor nothing can be read of any process.
+  if (fields.empty()) return kill(pid, 0) != 0 && errno == ESRCH;
+  return fields[0] == 'Z' || fields[0] == 'X';
 }
 
 // A link that cannot be read for lack of permission looks like that of a process that was just

@@ -36,6 +36,7 @@ Settings settings_of(const Options& o) {
   s.user = !o.kernel_only && !o.lua_only;
   s.kernel = !o.user_only && !o.lua_only;
   s.only_kernel_mode = o.kernel_only;
+  s.off_cpu = o.off_cpu;
   if (o.ring_size != 0) s.ring_bytes = o.ring_size;
   return s;
 }

@@ -90,11 +90,17 @@ const stack::Proto* Functions::proto_of(size_t image, const LuaFrame& frame) {
   return frame.kind == WALK_LUA ? protos.find(frame.what) : nullptr;
 }
 
-uint32_t Functions::check_of(const Image& image, const stack::Proto& p) const {
+// The note's distance may be anything, and so may the size of a prototype.
+std::optional<uint64_t> Functions::chunk_address(const Image& image, const stack::Proto& p) {
   uint64_t name = 0;
   const auto at = static_cast<size_t>(image.abi.pt_chunkname);
-  if (at + sizeof name <= p.bytes.size()) std::memcpy(&name, p.bytes.data() + at, sizeof name);
-  return walk_mix(name, p.first_line, p.size);
+  if (p.bytes.size() < sizeof name || at > p.bytes.size() - sizeof name) return std::nullopt;
+  std::memcpy(&name, p.bytes.data() + at, sizeof name);
+  return name;
+}
+
+uint32_t Functions::check_of(const Image& image, const stack::Proto& p) const {
+  return walk_mix(chunk_address(image, p).value_or(0), p.first_line, p.size);
 }
 
 FunctionLine Functions::lua(size_t image, std::span<const LuaFrame> stack, size_t i) {
@@ -123,15 +129,11 @@ uint32_t Functions::line_of(const Image& image, const LuaFunction& f, uint64_t p
 std::string Functions::chunk_name(size_t image, const stack::Proto& p) {
   const lt_abi& abi = images_[image]->abi;
   stack::Memory& memory = reader(image).memory;
-  uint64_t name = 0;
+  const auto name = chunk_address(*images_[image], p);
   uint32_t size = 0;
-  std::memcpy(&name,
-              p.bytes.data() +
-                  std::min(static_cast<size_t>(abi.pt_chunkname), p.bytes.size() - sizeof name),
-              sizeof name);
-  if (!memory.read(name + static_cast<uint64_t>(abi.str_len), size) || size > kMaxChunk)
+  if (!name || !memory.read(*name + static_cast<uint64_t>(abi.str_len), size) || size > kMaxChunk)
     return short_chunk(p.chunk);
-  return short_chunk(memory.bytes(name + static_cast<uint64_t>(abi.str_size), size));
+  return short_chunk(memory.bytes(*name + static_cast<uint64_t>(abi.str_size), size));
 }
 
 // The name is that of the definition, if the function that contains it is on the stack; otherwise
@@ -210,6 +212,12 @@ uint32_t Functions::kernel(uint64_t address) {
   f.type = LT_FUNC_KERNEL;
   return number_of(other_key(LT_FUNC_KERNEL, symbol), f, kernel_.module(symbol),
                    kernel_.name(symbol));
+}
+
+bool Functions::is_switch(uint64_t address) const {
+  const std::string_view name = kernel_.name(kernel_.find(address));
+  return name == "__schedule" || name.starts_with("bpf_") || name.starts_with("__bpf_") ||
+         name.starts_with("__traceiter_");
 }
 
 uint32_t Functions::collector() {

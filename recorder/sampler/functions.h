@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,8 @@ class Functions {
   uint32_t c_function(uint64_t address);
   uint32_t builtin(uint32_t number);
   uint32_t kernel(uint64_t address);
+  // Is it the kernel's code that changes from one thread to the next, or a BPF program?
+  bool is_switch(uint64_t address) const;
   uint32_t collector();
   uint32_t compiler();
 
@@ -70,6 +73,7 @@ class Functions {
   };
   Reader& reader(size_t image);
   const stack::Proto* proto_of(size_t image, const LuaFrame& frame);
+  static std::optional<uint64_t> chunk_address(const Image& image, const stack::Proto& p);
   uint32_t check_of(const Image& image, const stack::Proto& p) const;
   LuaFunction& describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
                         size_t i);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kLookingNs = 10 * kMillisecond;  // for mappings of pages that are not in memory
 constexpr uint64_t kMinPause = 20 * kMillisecond, kMaxPause = kSecond;
+constexpr uint64_t kShare = 50;  // looking takes one of so many parts of the time
 constexpr size_t kMaxModules = 4096, kMaxUnnamed = 4096;
 constexpr size_t kMaxTable = 8 << 20, kMaxTables = 64 << 20;  // bytes
 constexpr size_t kMaxRows = 1 << 16;
@@ -89,8 +90,10 @@ Modules::Module* Modules::module_at(uint64_t pc) {
     const uint64_t now = monotonic_ns();
     if (i == 1 || now < refreshed_ns_ + pause_ns_) return nullptr;
     refresh();
-    refreshed_ns_ = now;
-    pause_ns_ = std::clamp(pause_ns_ * 2, kMinPause, kMaxPause);
+    refreshed_ns_ = monotonic_ns();
+    // A process with very many mappings is looked at less often.
+    pause_ns_ =
+        std::max(std::clamp(pause_ns_ * 2, kMinPause, kMaxPause), kShare * (refreshed_ns_ - now));
   }
   return nullptr;
 }

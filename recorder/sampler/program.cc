@@ -2,6 +2,7 @@
 #include "recorder/sampler/program.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/stat.h>
@@ -65,6 +66,13 @@ int open_event(const Settings& s, int cpu) {
                                   static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC)));
 }
 
+bool has_tracepoint(const std::string& name) {
+  btf* const types = btf__load_vmlinux_btf();
+  const int id = btf__find_by_name_kind(types, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF);
+  btf__free(types);
+  return id > 0;
+}
+
 }  // namespace
 
 Program::~Program() {
@@ -79,7 +87,9 @@ std::string Program::not_built() {
 
 bpf::Failure Program::start() {
   if (bpf::Failure f = load()) return f;
-  return open_events();
+  bpf::Failure f = settings_.off_cpu ? follow_scheduler() : open_events();
+  if (!f) skeleton_->links.on_exec = bpf_program__attach(skeleton_->progs.on_exec);
+  return f;
 }
 
 bpf::Failure Program::load() {
@@ -100,6 +110,8 @@ bpf::Failure Program::load() {
   constants.with_lua = settings_.lua;
   constants.with_kernel = settings_.kernel;
   constants.with_user = settings_.user;
+  constants.period = kSecond / settings_.hertz;
+  choose_programs();
   bpf_map__set_max_entries(skeleton_->maps.ring, ring_size(settings_.ring_bytes));
   bpf_map__set_max_entries(skeleton_->maps.works,
                            static_cast<uint32_t>(std::max(1, libbpf_num_possible_cpus())));
@@ -109,6 +121,16 @@ bpf::Failure Program::load() {
   if (reader_ == nullptr)
     return failed("map a ring buffer of " + bytes_text(ring_size(settings_.ring_bytes)), errno);
   return {};
+}
+
+// What is not used is not loaded: kernels may lack what it needs.
+void Program::choose_programs() {
+  const bool off_cpu = settings_.off_cpu, traced = off_cpu && has_tracepoint("sched_exit_tp");
+  bpf_program__set_autoload(skeleton_->progs.on_cpu, !off_cpu);
+  bpf_program__set_autoload(skeleton_->progs.blocks, off_cpu);
+  bpf_program__set_autoload(skeleton_->progs.runs_traced, traced);
+  bpf_program__set_autoload(skeleton_->progs.runs_returned, off_cpu && !traced);
+  if (!off_cpu) bpf_map__set_max_entries(skeleton_->maps.blocked, 1);
 }
 
 // One event for each processor: threads and processes that are born later need nothing.
@@ -131,7 +153,19 @@ bpf::Failure Program::open_events() {
     close(fd);
   }
   if (error != 0 || links_.empty()) return failed("sample by perf events", error ? error : ENODEV);
-  skeleton_->links.on_exec = bpf_program__attach(skeleton_->progs.on_exec);
+  return {};
+}
+
+// What a thread does when it runs again is there first: otherwise threads would remain blocked.
+bpf::Failure Program::follow_scheduler() {
+  first_warning.clear();
+  const auto& programs = skeleton_->progs;
+  for (bpf_program* const p : {programs.runs_traced, programs.runs_returned, programs.blocks}) {
+    if (!bpf_program__autoload(p)) continue;
+    bpf_link* const link = bpf_program__attach(p);
+    if (link == nullptr) return failed("follow the kernel's scheduler", errno);
+    links_.push_back(link);
+  }
   return {};
 }
 

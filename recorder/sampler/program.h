@@ -24,6 +24,7 @@ struct Settings {
   std::vector<uint32_t> threads;  // only these; empty: all
   bool lua = true, kernel = true, user = true;
   bool only_kernel_mode = false;  // no samples of user mode
+  bool off_cpu = false;           // blocked time in place of CPU time
   uint64_t ring_bytes = 32u << 20;
 };
 
@@ -55,6 +56,8 @@ class Program {
  private:
   bpf::Failure load();
   bpf::Failure open_events();
+  bpf::Failure follow_scheduler();
+  void choose_programs();
   static int on_record(void* self, void* data, size_t size);
 
   Settings settings_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
-** The BPF program of --sample. At each sample of a thread of a process in `processes` it walks the
-** Lua stack, and copies the kernel's stack and the thread's C stack, which the recorder unwinds.
+** The BPF programs of --sample. At each sample of a thread of a process in `processes` they walk the
+** Lua stack, and copy the kernel's stack and the thread's C stack, which the recorder unwinds. A
+** sample is taken by the clock (on_cpu), or when a thread runs again after it was blocked (runs).
 **
 ** Invariant: a sample is either in the ring buffer or counted in `lost`. Nothing of the process is
 ** trusted: addresses are only given to helpers that check them, all loops are bounded.
@@ -40,6 +41,7 @@ struct mm_struct {
 } __attribute__((preserve_access_index));
 struct task_struct {
   struct mm_struct *mm;
+  unsigned int __state;
 } __attribute__((preserve_access_index));
 struct vm_area_struct {
   unsigned long vm_start, vm_end;
@@ -58,6 +60,7 @@ const volatile __u64 pidns_dev, pidns_ino; /* the recorder's, 0: the initial one
 const volatile __u32 threads[SMP_THREADS]; /* only these, if the first is not 0 */
 const volatile __u32 nthreads;
 const volatile bool with_lua = true, with_kernel = true, with_user = true;
+const volatile __u64 period = 1000000000; /* ns of blocked time for one sample */
 
 /* -- Shared with the recorder --------------------------------------------------- */
 
@@ -93,6 +96,14 @@ struct {
   __type(value, struct smp_process);
 } processes SEC(".maps");
 
+/* When a thread was blocked, by its id in the kernel. Preallocated: the scheduler holds its lock. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, SMP_BLOCKED);
+  __type(key, __u32);
+  __type(value, __u64);
+} blocked SEC(".maps");
+
 /* -- The work area of a processor --------------------------------------------------- */
 
 #define FRAMES_MAX (WALK_FRAMES * sizeof(struct walk_frame))
@@ -102,6 +113,7 @@ struct work {
   __u32 busy, copied; /* copied: number of the image in walk.abi + 1 */
   __u32 image;
   __u32 unused;
+  __u64 window, taken, raised; /* of blocked time: see my_period() */
   __u64 vm, found, found_frame, sp, end, vms_left;
   __u64 regs[NREGS];
   struct walk walk;
@@ -295,31 +307,20 @@ static __always_inline struct work *my_work(void) {
   return bpf_map_lookup_elem(&works, &cpu);
 }
 
-#define COPY(r) k->regs[r] = c->regs[r]
-SEC("perf_event")
-int on_cpu(struct perf_context *c) {
-  __u64 ids = current_ids();
-  __u32 pid = ids >> 32;
-  struct smp_process *p = bpf_map_lookup_elem(&processes, &pid);
-  struct task_struct *task;
-  struct work *k;
-  if (!p || !is_wanted((__u32)ids)) return 0;
-  k = my_work();
-  if (!k || __sync_lock_test_and_set(&k->busy, 1)) return __sync_fetch_and_add(&lost, 1), 0;
-  task = bpf_get_current_task_btf();
+/* A sample of the current thread that begins; null: it was counted as lost. */
+static __always_inline struct work *begin_sample(const struct smp_process *p, __u64 ids) {
+  struct work *k = my_work();
+  if (!k || __sync_lock_test_and_set(&k->busy, 1)) return __sync_fetch_and_add(&lost, 1), NULL;
   k->record.flags = 0;
-  k->record.time = bpf_ktime_get_ns();
-  k->record.weight = c->period;
-  k->record.pid = pid;
+  k->record.pid = ids >> 32;
   k->record.tid = (__u32)ids;
   k->record.serial = p->serial;
-  if (c->regs[CS] & 3) {
-    k->record.flags = SMP_USER_MODE;
-    COPY(R15); COPY(R14); COPY(R13); COPY(R12); COPY(RBP); COPY(RBX); COPY(RAX); COPY(RCX);
-    COPY(RDX); COPY(RIP); COPY(RSP);
-  } else {
-    bpf_probe_read_kernel(k->regs, sizeof(k->regs), (void *)bpf_task_pt_regs(task));
-  }
+  return k;
+}
+
+/* From the registers in k->regs. */
+static __always_inline void take_sample(struct work *k, const struct smp_process *p,
+                                        struct task_struct *task, void *context) {
   k->record.r.ip = k->regs[RIP];
   k->record.r.sp = k->sp = k->regs[RSP];
   k->record.r.bp = k->regs[RBP];
@@ -330,9 +331,124 @@ int on_cpu(struct perf_context *c) {
   k->record.r.r15 = k->regs[R15];
   k->end = stack_end(task, k->sp);
   walk_lua(k, p);
-  emit(k, c);
+  emit(k, context);
   k->busy = 0;
+}
+
+#define COPY(r) k->regs[r] = c->regs[r]
+SEC("perf_event")
+int on_cpu(struct perf_context *c) {
+  __u64 ids = current_ids();
+  __u32 pid = ids >> 32;
+  struct smp_process *p = bpf_map_lookup_elem(&processes, &pid);
+  struct task_struct *task;
+  struct work *k;
+  if (!p || !is_wanted((__u32)ids)) return 0;
+  k = begin_sample(p, ids);
+  if (!k) return 0;
+  task = bpf_get_current_task_btf();
+  k->record.time = bpf_ktime_get_ns();
+  k->record.weight = c->period;
+  if (c->regs[CS] & 3) {
+    k->record.flags = SMP_USER_MODE;
+    COPY(R15); COPY(R14); COPY(R13); COPY(R12); COPY(RBP); COPY(RBX); COPY(RAX); COPY(RCX);
+    COPY(RDX); COPY(RIP); COPY(RSP);
+  } else {
+    bpf_probe_read_kernel(k->regs, sizeof(k->regs), (void *)bpf_task_pt_regs(task));
+  }
+  take_sample(k, p, task, c);
   return 0;
+}
+
+/* -- Blocked time ---------------------------------------------------------------------------- */
+
+/* A thread that ends does not run again. */
+#define IS_DEAD(state) ((state) & 0x80)
+
+/* The current thread leaves the processor. */
+SEC("tp_btf/sched_switch")
+int blocks(__u64 *arguments) { /* preempt, prev, next */
+  struct task_struct *prev = (void *)arguments[1];
+  __u64 ids = current_ids(), now;
+  __u32 pid = ids >> 32, tid = (__u32)bpf_get_current_pid_tgid();
+  if (arguments[0] || prev->__state == 0 || IS_DEAD(prev->__state)) return 0;
+  if (!bpf_map_lookup_elem(&processes, &pid) || !is_wanted((__u32)ids)) return 0;
+  now = bpf_ktime_get_ns();
+  if (bpf_map_update_elem(&blocked, &tid, &now, BPF_ANY)) __sync_fetch_and_add(&lost, 1);
+  return 0;
+}
+
+/*
+** The period of this processor: it is doubled while there are more than SMP_WINDOW_SAMPLES samples in a
+** window, and becomes shorter again later. As it does not depend on the wait that is looked at, the
+** expected sum of the weights remains the blocked time.
+*/
+static __always_inline __u64 my_period(struct work *k, __u64 now) {
+  if (now - k->window >= SMP_WINDOW_NS) {
+    if (k->raised > 0 && k->taken < SMP_WINDOW_SAMPLES / 4) k->raised--;
+    k->window = now;
+    k->taken = 0;
+  } else if (k->taken >= SMP_WINDOW_SAMPLES) {
+    if (k->raised < SMP_RAISED_MAX) k->raised++;
+    k->taken = 0;
+  }
+  return period << (k->raised & 31);
+}
+
+/*
+** What the sample of a wait weighs, 0: it is not taken. A wait of a period or more is taken as it
+** is; a shorter one with a probability of its part of the period, and weighs a whole one.
+*/
+static __always_inline __u64 weight_of(struct work *k, __u64 wait, __u64 now) {
+  __u64 whole = my_period(k, now);
+  if (wait < whole) {
+    /* A random point of the period; 22 + 10 bits, so that the product has room. */
+    __u64 point = ((__u64)bpf_get_prandom_u32() * (whole >> 10)) >> 22;
+    if (point >= wait) return 0;
+    wait = whole;
+  }
+  k->taken++;
+  return wait;
+}
+
+/* The current thread runs again. */
+static __always_inline int runs(void *context) {
+  __u32 thread = (__u32)bpf_get_current_pid_tgid(), pid;
+  __u64 *since = bpf_map_lookup_elem(&blocked, &thread), now, weight, ids;
+  struct smp_process *p;
+  struct work *k;
+  if (!since) return 0;
+  now = bpf_ktime_get_ns();
+  weight = now - *since;
+  bpf_map_delete_elem(&blocked, &thread);
+  ids = current_ids();
+  pid = ids >> 32;
+  p = bpf_map_lookup_elem(&processes, &pid);
+  k = my_work();
+  if (!p || !k) return 0;
+  weight = weight_of(k, weight, now);
+  if (weight == 0) return 0;
+  k = begin_sample(p, ids);
+  if (!k) return 0;
+  k->record.time = now;
+  k->record.weight = weight;
+  k->record.flags = SMP_OFF_CPU;
+  struct task_struct *task = bpf_get_current_task_btf();
+  bpf_probe_read_kernel(k->regs, sizeof(k->regs), (void *)bpf_task_pt_regs(task));
+  take_sample(k, p, task, context);
+  return 0;
+}
+
+/* At the end of the scheduler's work, in the thread that it has chosen: a tracepoint of Linux 6.16. */
+SEC("tp_btf/sched_exit_tp")
+int runs_traced(void *context) {
+  return runs(context);
+}
+
+/* The same before Linux 6.16. */
+SEC("fexit/schedule")
+int runs_returned(void *context) {
+  return runs(context);
 }
 
 /* The addresses have another meaning in a new program. */

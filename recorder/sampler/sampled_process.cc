@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "recorder/os/clock.h"
 #include "recorder/sample/frames.h"
 #include "trace/records.h"
 
 namespace luatrace::record::sampler {
 namespace {
 
-constexpr size_t kMaxFrames = 4096;  // of a sample, before it is cut
+constexpr uint64_t kWriteNs = 100 * kMillisecond;  // a reader of a pipe waits for the samples
+constexpr size_t kMaxFrames = 4096;                // of a sample, before it is cut
 constexpr uint64_t kMaxSample = sizeof(lt_sample) + 8 * LT_SAMPLE_FRAMES_MAX;
 
 uint8_t state_of(uint32_t state) {
@@ -85,7 +87,10 @@ void SampledProcess::add_unknown() {
     frames_.push_back(sample_frame(LT_FRAME_UNKNOWN, 0));
 }
 
-void SampledProcess::add_kernel(std::span<const uint64_t> addresses) {
+// A wait ends in the scheduler, and in what notices it.
+void SampledProcess::add_kernel(std::span<const uint64_t> addresses, bool off_cpu) {
+  while (off_cpu && !addresses.empty() && functions_.is_switch(addresses[0]))
+    addresses = addresses.subspan(1);
   for (const uint64_t address : addresses)
     frames_.push_back(function_frame(functions_.kernel(address)));
 }
@@ -186,7 +191,7 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
                         {reinterpret_cast<const char*>(parts.data()), record.stack_size});
   frames_.clear();
   part_.clear();
-  if (shown_.kernel) add_kernel(kernel);
+  if (shown_.kernel) add_kernel(kernel, (record.flags & SMP_OFF_CPU) != 0);
   if (shown_.user) add_top(record, stack);
   if (shown_.lua && mapped(record) != nullptr) add_lua(record, stack);
   if (!write(record)) lost_++;
@@ -230,7 +235,12 @@ bool SampledProcess::write(const smp_record& record) {
 }
 
 void SampledProcess::flush() {
-  if (blocks_ && !output_->dead() && !output_->finished()) blocks_->flush();
+  if (!blocks_ || output_->dead() || output_->finished()) return;
+  blocks_->flush();
+  const uint64_t now = monotonic_ns();
+  if (now < write_ns_ || output_->writer().unflushed() == 0) return;
+  output_->writer().flush();
+  write_ns_ = now + kWriteNs;
 }
 
 }  // namespace luatrace::record::sampler

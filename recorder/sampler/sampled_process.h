@@ -51,7 +51,7 @@ class SampledProcess {
 
  private:
   void begin_stream(const smp_record& record);
-  void add_kernel(std::span<const uint64_t> addresses);
+  void add_kernel(std::span<const uint64_t> addresses, bool off_cpu);
   void add_top(const smp_record& record, const StackCopy& stack);
   void add_lua(const smp_record& record, const StackCopy& stack);
   void add_part(const smp_record& record, uint64_t c_frame, const StackCopy& stack, bool last);
@@ -74,6 +74,7 @@ class SampledProcess {
   std::vector<uint64_t> frames_;  // of the sample, as in the file
   std::vector<NativeFrame> part_;
   uint64_t samples_ = 0, lost_ = 0;
+  uint64_t write_ns_ = 0;  // when what has come is to be written next
 };
 
 // Are the parts of that record inside it?

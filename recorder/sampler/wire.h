@@ -22,6 +22,12 @@
 #define SMP_RED_ZONE 128u    /* below the stack pointer */
 #define SMP_THREADS 16       /* of --tid */
 
+/* Of --off-cpu. The samples of a processor, per second: more only for a moment. */
+#define SMP_BLOCKED 65536u      /* threads that are blocked at a time */
+#define SMP_WINDOW_NS 100000000 /* in which they are counted */
+#define SMP_WINDOW_SAMPLES 100  /* of a window */
+#define SMP_RAISED_MAX 10       /* how often the period is doubled */
+
 /* What differs by LuaJIT; the rules of its code are in a map of their own. */
 struct smp_image {
   struct lt_abi abi;

@@ -133,6 +133,18 @@ TEST(Samples, WaitsAreApart) {
   EXPECT_THROW(report_of({text, saved(waits)}), UsageError);
 }
 
+// A file that has only waits shows them; they are refused beside CPU time.
+TEST(Samples, WaitsAreShownIfThereIsNothingElse) {
+  const std::string waits = text_of("sample 1 2 ns=1000 tid=7 off=1 2 1\n");
+  const std::string cpu = text_of("sample 1 1 ns=5 tid=7 1\n");
+  const Report r = report_of({waits});
+  EXPECT_EQ(1000u, r.self_ns);
+  EXPECT_EQ(SampleKind::kOffCpu, r.sampled);
+  EXPECT_EQ(2u, report_of({waits, waits}).samples.samples);
+  EXPECT_THROW(report_of({cpu, waits}), UsageError);
+  EXPECT_THROW(report_of({waits, cpu}), UsageError);
+}
+
 // -- Damaged and hostile files --
 
 std::string binary(const lt_sample& sample, std::span<const uint64_t> frames, uint32_t count = 1,
