@@ -167,9 +167,16 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
+// Sections have ids of ours.
+void IdMap::forget() {
+  dense_.clear();
+  seen_ = 0;
+  std::erase_if(sparse_, [](const auto& entry) { return !is_section(VmFunctionId(entry.first)); });
+}
+
 // A section is described as the main chunk of its name.
 VmFunctionId IdMap::section(const std::string& name) {
-  constexpr size_t kMax = kEndedSection - 4;  // The names after it are one section.
+  constexpr size_t kMax = kEarlierSection - 4;  // The names after it are one section.
   const bool fits = sections_.size() < kMax;
   const auto [it, fresh] = sections_.try_emplace(fits ? name : "...");
   if (!fresh) return it->second;
@@ -180,7 +187,8 @@ VmFunctionId IdMap::section(const std::string& name) {
   info.type = LT_FUNC_LUA;
   info.chunk = kSectionChunk + it->first;
   const FunctionId index = table_.add(info, process_);
-  sparse_[it->second] = sparse_[it->second | kEndedSection] = index;
+  for (const uint32_t kind : {uint32_t{0}, kEndedSection, kEarlierSection})
+    sparse_[VmFunctionId(it->second | kind)] = index;
   return it->second;
 }
 
