@@ -61,7 +61,7 @@ const char* push_in_our_words(lua_State* lua, const char* text) {
       "--max-size",  "--compress", "--flight",      "--slow",      "--on-error",
       "--only-slow", "--block",    "--cpu"};
   constexpr std::string_view kAdvice[] = {"\ntry 'luatrace-record --help'",
-                                          ", or --force overwrites it"};
+                                          ", or --force overwrites it", "/proc/self/fd/3: "};
   luaL_Buffer out;
   luaL_buffinit(lua, &out);
   for (std::string_view rest = text; !rest.empty();) {
