@@ -9,8 +9,8 @@
 
 namespace luatrace::module {
 
-// The string at that index of the stack. Throws if it is another value, or has a NUL byte: names end
-// there in C. `function` and `name` are for the message.
+// The string at that index of the stack. Throws if it is another value, or has a NUL byte: names
+// end there in C. `function` and `name` are for the message.
 const char* check_text(lua_State* lua, int index, const char* function, const char* name);
 // The same for a value of any type.
 void check_type(lua_State* lua, int index, int type, const char* function, const char* name);

@@ -142,8 +142,9 @@ int free_key(lua_State* lua) {
 
 // -- JSON --
 
-// Text that grows in a userdata at index 2 of the stack. The tables that are being written are above:
-// each with a key, or in an array the index, that was written last. So the C stack has one frame.
+// Text that grows in a userdata at index 2 of the stack. The tables that are being written are
+// above: each with a key, or in an array the index, that was written last. So the C stack has one
+// frame.
 class Json {
  public:
   explicit Json(lua_State* lua) : lua_(lua) { lua_settop(lua, 1), grow(); }
@@ -224,8 +225,8 @@ bool Json::next() {
   const bool is_array = lua_type(lua_, -1) == LUA_TNUMBER;
   const lua_Integer before = lua_tointeger(lua_, -1);
   const bool is_first = is_array ? before == 0 : lua_isnil(lua_, -1);
-  const bool more = is_array ? before < static_cast<lua_Integer>(lua_objlen(lua_, at))
-                             : lua_next(lua_, at) != 0;
+  const bool more =
+      is_array ? before < static_cast<lua_Integer>(lua_objlen(lua_, at)) : lua_next(lua_, at) != 0;
   if (!more) {
     add(is_array ? "]" : "}");
     depth_--;

@@ -41,13 +41,14 @@ int result(lua_State* lua, const char* why) {
   return 2;
 }
 
-// The length of the first of these that the text begins with; 0: none. Options end where a word does.
+// The length of the first of these that the text begins with; 0: none. Options end where a word
+// does.
 template <size_t kCount>
 size_t first_of(const std::string_view (&list)[kCount], std::string_view text, bool words) {
   for (const std::string_view s : list) {
     if (!text.starts_with(s)) continue;
-    const bool ends = text.size() == s.size() ||
-                      std::isalnum(static_cast<unsigned char>(text[s.size()])) == 0;
+    const bool ends =
+        text.size() == s.size() || std::isalnum(static_cast<unsigned char>(text[s.size()])) == 0;
     if (ends || !words) return s.size();
   }
   return 0;

@@ -133,8 +133,8 @@ struct Note {
   uint64_t what;   // Function index, coroutine, status, reason or count.
 };
 
-// How a coroutine ended, for sinks that follow single calls. kLost, kPaused: a gap, or a pause of the
-// recording, begins; the coroutine may appear again.
+// How a coroutine ended, for sinks that follow single calls. kLost, kPaused: a gap, or a pause of
+// the recording, begins; the coroutine may appear again.
 enum class Gone { kDone, kError, kCollected, kCut, kLost, kPaused };
 
 // What a stream says of its thread's CPU time; in ticks.
@@ -329,7 +329,7 @@ class StackMachine {
   bool paused_ = false;  // Switched off: calls stay open until it is known whether that is the end.
   Coroutine* cur_ = nullptr;
   std::vector<VmFunctionId> carried_;  // Scratch memory of open_earlier().
-  std::vector<Coroutine*> woken_;  // Scratch memory of set_current().
+  std::vector<Coroutine*> woken_;      // Scratch memory of set_current().
   uint64_t now_ = 0;
   uint64_t begun_ = 0;      // When this recording began.
   uint64_t block_end_ = 0;  // Upper bound of all clocks in this block.

@@ -135,7 +135,8 @@ class ParallelStreams : private TraceSink {
   Worker* caller_worker_ = nullptr;  // While it is null, the caller's thread only reads.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<StreamId, Worker*> by_stream_;
-  std::map<VmRecording, StreamId> recordings_;  // All of a Lua VM have the same worker, see Streams.
+  std::map<VmRecording, StreamId>
+      recordings_;  // All of a Lua VM have the same worker, see Streams.
 };
 
 // Assigns a new stream to a new worker or, once there are enough, to the one that was given the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All streams of one trace file: one stack machine per Lua VM, all with the same Sink. After a pause the
-// recording of a VM goes on in another stream, which joins the machine of the one before.
+// All streams of one trace file: one stack machine per Lua VM, all with the same Sink. After a
+// pause the recording of a VM goes on in another stream, which joins the machine of the one before.
 //
 // Invariant: a stream joins only if the trace shows that the VM is the same: the same process and
 // address, the next number of its recordings (a new VM at the address begins with 1), and the one
@@ -151,7 +151,8 @@ class Streams : public TraceSink {
     slot->ids().set_process(facts_.process_of(stream));
     return *slot;
   }
-  // Which stream this one continues; itself, if none. Decided when its first functions or events come.
+  // Which stream this one continues; itself, if none. Decided when its first functions or events
+  // come.
   StreamId joined(StreamId stream) {
     const auto [it, fresh] = joined_.try_emplace(stream, stream);
     if (fresh) it->second = predecessor(stream);

@@ -211,7 +211,7 @@ Recordings recordings(const std::string& text, size_t workers) {
   auto profile = read_streams<HistogramProfile>(input, facts, diag, workers, make);
   Recordings out{facts.streams.size()};
   for (const StreamSums& s : facts.sums) out.coroutines += s.coroutines, out.traced += s.traced;
-  for (uint32_t i = 0; i < profile->tree().size(); i++) out.suspended += profile->suspended(i);
+  for (uint32_t i = 0; i < profile->tree().size(); i++) out.suspended += profile->suspended_at(i);
   EXPECT_EQ(diag.trust.missing_blocks + diag.trust.unbalanced + diag.trust.undescribed, 0u);
   return out;
 }
@@ -224,10 +224,9 @@ TEST(Streams, ThatContinueARecordingJoinIt) {
     EXPECT_EQ(recordings(two_recordings("detach", same), workers), one);
     const Recordings two{2, 4, 80, 10};
     EXPECT_EQ(recordings(two_recordings("close", same), workers), two);
-    for (const char* other : {"process=1 tid=7 state=0x1000 recording=1",
-                              "process=1 tid=7 state=0x1000 recording=3",
-                              "process=1 tid=7 state=0x2000 recording=2",
-                              "process=2 tid=8 state=0x1000 recording=2"})
+    for (const char* other :
+         {"process=1 tid=7 state=0x1000 recording=1", "process=1 tid=7 state=0x1000 recording=3",
+          "process=1 tid=7 state=0x2000 recording=2", "process=2 tid=8 state=0x1000 recording=2"})
       EXPECT_EQ(recordings(two_recordings("detach", other), workers), two) << other;
   }
 }
