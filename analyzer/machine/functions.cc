@@ -167,11 +167,12 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
-// Sections have ids of ours.
+// Not clear(), whose time grows with the largest number of ids that there ever was: a trace may have
+// many recordings.
 void IdMap::forget() {
   dense_.clear();
   seen_ = 0;
-  std::erase_if(sparse_, [](const auto& entry) { return !is_section(VmFunctionId(entry.first)); });
+  decltype(sparse_)().swap(sparse_);
 }
 
 // A section is described as the main chunk of its name.
@@ -179,8 +180,8 @@ VmFunctionId IdMap::section(const std::string& name) {
   constexpr size_t kMax = kEarlierSection - 4;  // The names after it are one section.
   const bool fits = sections_.size() < kMax;
   const auto [it, fresh] = sections_.try_emplace(fits ? name : "...");
-  if (!fresh) return it->second;
-  it->second = VmFunctionId(kFirstSection + static_cast<uint32_t>(sections_.size()));
+  if (fresh) it->second = VmFunctionId(kFirstSection + static_cast<uint32_t>(sections_.size()));
+  if (sparse_.contains(it->second)) return it->second;
   FunctionInfo info;
   info.stream = stream_;
   info.id = it->second;

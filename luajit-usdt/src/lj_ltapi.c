@@ -464,8 +464,8 @@ static const char *api_again(lua_State *L)
   why = end_recorder();
   if (!why) why = api_start(L, rec.file, rec.args);
   if (!why) return NULL;
-  snprintf(reason, sizeof(reason), "%.900s", why);
-  return api_fail("the recording has ended and does not begin again", reason);
+  snprintf(reason, sizeof(reason), "the recording has ended and does not begin again: %.750s", why);
+  return api_fail(reason, "");
 }
 
 const char *luaJIT_trace_pause(lua_State *L)
