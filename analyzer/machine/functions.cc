@@ -167,8 +167,8 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
-// Not clear(), whose time grows with the largest number of ids that there ever was: a trace may have
-// many recordings.
+// Not clear(), whose time grows with the largest number of ids that there ever was: a trace may
+// have many recordings.
 void IdMap::forget() {
   dense_.clear();
   seen_ = 0;
