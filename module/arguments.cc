@@ -2,9 +2,24 @@
 // Arguments; see arguments.h.
 #include "module/arguments.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace luatrace::module {
+
+void check_type(lua_State* lua, int index, int type, const char* function, const char* name) {
+  if (lua_type(lua, index) != type)
+    luaL_error(lua, "%s: %s: %s expected, got %s", function, name, lua_typename(lua, type),
+               luaL_typename(lua, index));
+}
+
+const char* check_text(lua_State* lua, int index, const char* function, const char* name) {
+  check_type(lua, index, LUA_TSTRING, function, name);
+  size_t size = 0;
+  const char* const text = lua_tolstring(lua, index, &size);
+  if (std::strlen(text) != size) luaL_error(lua, "%s: %s has a NUL byte", function, name);
+  return text;
+}
 
 Arguments::Arguments(lua_State* lua, int index, const char* function)
     : lua_(lua), index_(index), function_(function) {
@@ -13,11 +28,20 @@ Arguments::Arguments(lua_State* lua, int index, const char* function)
     lua_newtable(lua);
     lua_replace(lua, index);
   }
-  luaL_checktype(lua, index, LUA_TTABLE);
+  check_type(lua, index, LUA_TTABLE, function, "the options");
 }
 
 void Arguments::wrong(const char* name, const char* wanted) {
   luaL_error(lua_, "%s: %s must be %s, not a %s", function_, name, wanted, luaL_typename(lua_, -1));
+}
+
+// The string or number on top of the stack.
+const char* Arguments::text(const char* name) {
+  size_t size = 0;
+  const char* const value = lua_tolstring(lua_, -1, &size);
+  if (value != nullptr && std::strlen(value) != size)
+    luaL_error(lua_, "%s: %s has a NUL byte", function_, name);
+  return value;
 }
 
 void Arguments::add(const char* word) {
@@ -34,17 +58,21 @@ void Arguments::push(const char* name) {
 const char* Arguments::string(const char* name) {
   push(name);
   if (!lua_isnil(lua_, -1) && lua_type(lua_, -1) != LUA_TSTRING) wrong(name, "a string");
-  const char* const value = lua_tostring(lua_, -1);
+  const char* const value = text(name);
   lua_pop(lua_, 1);  // the table still has it
   return value;
 }
 
-lua_Integer Arguments::integer(const char* name, lua_Integer otherwise) {
+lua_Integer Arguments::count(const char* name, lua_Integer otherwise) {
+  constexpr double kMax = 1e15;
   push(name);
-  if (!lua_isnil(lua_, -1) && lua_type(lua_, -1) != LUA_TNUMBER) wrong(name, "a number");
-  const lua_Integer value = lua_isnil(lua_, -1) ? otherwise : lua_tointeger(lua_, -1);
+  const double value = lua_tonumber(lua_, -1);
+  const bool given = !lua_isnil(lua_, -1);
+  if (given && lua_type(lua_, -1) != LUA_TNUMBER) wrong(name, "a number");
+  if (given && !(value >= 0 && value <= kMax && std::floor(value) == value))
+    luaL_error(lua_, "%s: %s must be a whole number from 0 on, not %f", function_, name, value);
   lua_pop(lua_, 1);
-  return value;
+  return given ? static_cast<lua_Integer>(value) : otherwise;
 }
 
 // One word, option=VALUE, which stays on the stack: an option whose value is optional takes no
@@ -54,7 +82,7 @@ void Arguments::option(const char* name, const char* option) {
   if (lua_isnil(lua_, -1)) return lua_pop(lua_, 1);
   if (!lua_isstring(lua_, -1)) wrong(name, "a string or a number");
   luaL_checkstack(lua_, 2, "too many options");
-  add(lua_pushfstring(lua_, "%s=%s", option, lua_tostring(lua_, -1)));
+  add(lua_pushfstring(lua_, "%s=%s", option, text(name)));
 }
 
 // The array is on top of the stack.
@@ -64,7 +92,7 @@ void Arguments::add_each(const char* name, const char* option) {
     if (lua_isnil(lua_, -1)) break;
     if (lua_type(lua_, -1) != LUA_TSTRING) wrong(name, "an array of strings");
     if (option != nullptr) add(option);
-    add(lua_tostring(lua_, -1));
+    add(text(name));
     lua_pop(lua_, 1);
   }
   lua_pop(lua_, 2);
@@ -77,7 +105,7 @@ void Arguments::options(const char* name, const char* option) {
     wrong(name, "a string or an array of strings");
   if (!lua_isnil(lua_, -1)) {
     add(option);
-    add(lua_tostring(lua_, -1));
+    add(text(name));
   }
   lua_pop(lua_, 1);
 }

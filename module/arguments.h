@@ -9,6 +9,12 @@
 
 namespace luatrace::module {
 
+// The string at that index of the stack. Throws if it is another value, or has a NUL byte: names
+// end there in C. `function` and `name` are for the message.
+const char* check_text(lua_State* lua, int index, const char* function, const char* name);
+// The same for a value of any type.
+void check_type(lua_State* lua, int index, int type, const char* function, const char* name);
+
 class Arguments {
  public:
   static constexpr int kMax = 200;
@@ -18,8 +24,8 @@ class Arguments {
 
   // A string, or null if it is not given.
   const char* string(const char* name);
-  // A number, or `otherwise`.
-  lua_Integer integer(const char* name, lua_Integer otherwise);
+  // A whole number from 0 on, or `otherwise`.
+  lua_Integer count(const char* name, lua_Integer otherwise);
   // option=VALUE: a string or a number.
   void option(const char* name, const char* option);
   // option VALUE for each string of an array, or for a single one.
@@ -38,6 +44,7 @@ class Arguments {
 
  private:
   void wrong(const char* name, const char* wanted);
+  const char* text(const char* name);
   void add_each(const char* name, const char* option);
 
   lua_State* lua_;

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "module/arguments.h"
 #include "module/table.h"
 #include "module/vm.h"
 
@@ -141,23 +142,28 @@ int free_key(lua_State* lua) {
 
 // -- JSON --
 
-// Text that grows in a userdata at index 2 of the stack.
+// Text that grows in a userdata at index 2 of the stack. The tables that are being written are
+// above: each with a key, or in an array the index, that was written last. So the C stack has one
+// frame.
 class Json {
  public:
   explicit Json(lua_State* lua) : lua_(lua) { lua_settop(lua, 1), grow(); }
-  void value(int depth);
+  void write();
   void push() { lua_pushlstring(lua_, text_, size_); }
 
  private:
   void grow();
   void add(std::string_view s);
   void string(std::string_view s);
-  void table(int depth);
+  void begin_table();
+  bool next();
+  void value();
   void check_keys(int table, int count);
 
   lua_State* lua_;
   char* text_ = nullptr;
   size_t size_ = 0, space_ = 0;
+  int depth_ = 0;
 };
 
 void Json::grow() {
@@ -200,43 +206,61 @@ void Json::check_keys(int table, int count) {
   if (keys != count) luaL_error(lua_, "to_json: a table has fields beside its array");
 }
 
-// An empty table is an array: trees have no others.
-void Json::table(int depth) {
-  if (depth > kMaxJsonDepth) luaL_error(lua_, "to_json: the tables are nested too deeply");
-  luaL_checkstack(lua_, 4, "to_json");
+// The table on top of the stack. An empty table is an array: trees have no others.
+void Json::begin_table() {
+  if (depth_++ > kMaxJsonDepth) luaL_error(lua_, "to_json: the tables are nested too deeply");
+  luaL_checkstack(lua_, 8, "to_json");
   const int at = lua_gettop(lua_), count = static_cast<int>(lua_objlen(lua_, at));
   lua_pushnil(lua_);
   const bool is_array = count > 0 || lua_next(lua_, at) == 0;
   lua_settop(lua_, at);
   if (count > 0) check_keys(at, count);
   add(is_array ? "[" : "{");
-  for (int i = 1; i <= count; i++) {
-    if (i > 1) add(",");
-    lua_rawgeti(lua_, at, i);
-    value(depth + 1);
-  }
-  if (is_array) return add("]");
-  const char* before = "";
-  for (lua_pushnil(lua_); lua_next(lua_, at) != 0;) {
-    if (lua_type(lua_, -2) != LUA_TSTRING) luaL_error(lua_, "to_json: a key is no string");
-    add(before), before = ",";
-    size_t size = 0;
-    const char* const key = lua_tolstring(lua_, -2, &size);
-    string({key, size});
-    add(":");
-    value(depth + 1);
-  }
-  add("}");
+  is_array ? lua_pushinteger(lua_, 0) : lua_pushnil(lua_);
 }
 
-// The value on top of the stack, which it takes.
-void Json::value(int depth) {
+// Of the innermost table: pushes its next value, or takes the table away and returns false.
+bool Json::next() {
+  const int at = lua_gettop(lua_) - 1;
+  const bool is_array = lua_type(lua_, -1) == LUA_TNUMBER;
+  const lua_Integer before = lua_tointeger(lua_, -1);
+  const bool is_first = is_array ? before == 0 : lua_isnil(lua_, -1);
+  const bool more =
+      is_array ? before < static_cast<lua_Integer>(lua_objlen(lua_, at)) : lua_next(lua_, at) != 0;
+  if (!more) {
+    add(is_array ? "]" : "}");
+    depth_--;
+    return lua_settop(lua_, at - 1), false;
+  }
+  if (!is_first) add(",");
+  if (is_array) {
+    lua_pop(lua_, 1);
+    lua_pushinteger(lua_, before + 1);
+    return lua_rawgeti(lua_, at, static_cast<int>(before) + 1), true;
+  }
+  if (lua_type(lua_, -2) != LUA_TSTRING) luaL_error(lua_, "to_json: a key is no string");
+  size_t size = 0;
+  const char* const key = lua_tolstring(lua_, -2, &size);
+  string({key, size});
+  return add(":"), true;
+}
+
+// The table on top of the stack, which it takes.
+void Json::write() {
+  for (begin_table(); depth_ > 0;) {
+    if (!next()) continue;
+    if (lua_istable(lua_, -1))
+      begin_table();
+    else
+      value();
+  }
+}
+
+// The value on top of the stack, which it takes; no table.
+void Json::value() {
   size_t size = 0;
   char number[32];
   switch (lua_type(lua_, -1)) {
-    case LUA_TTABLE:
-      table(depth);
-      break;
     case LUA_TSTRING: {
       const char* const text = lua_tolstring(lua_, -1, &size);
       string({text, size});
@@ -266,7 +290,7 @@ void push_hidden(lua_State* lua, lua_CFunction function, int values) {
 
 int hook(lua_State* lua) {
   if (lua_istable(lua, 1)) {  // The function that is in the field now; the table stays as it is.
-    luaL_checkany(lua, 2);
+    if (lua_isnone(lua, 2)) return luaL_error(lua, "hook: the field is missing");
     lua_settop(lua, 3);
     lua_pushvalue(lua, 2);
     lua_gettable(lua, 1);
@@ -274,8 +298,8 @@ int hook(lua_State* lua) {
     lua_remove(lua, 1);
   }
   if (!lua_isfunction(lua, 1))
-    return luaL_error(lua, "hook: a function expected, not a %s", luaL_typename(lua, 1));
-  luaL_checktype(lua, 2, LUA_TFUNCTION);
+    return luaL_error(lua, "hook: a function expected, not %s", luaL_typename(lua, 1));
+  check_type(lua, 2, LUA_TFUNCTION, "hook", "the callback");
   lua_settop(lua, 2);
   push_hooks(lua);
   const int key = free_key(lua);
@@ -304,10 +328,10 @@ int hook(lua_State* lua) {
 }
 
 int to_json(lua_State* lua) {
-  luaL_checktype(lua, 1, LUA_TTABLE);
+  check_type(lua, 1, LUA_TTABLE, "to_json", "the tree");
   Json json(lua);
   lua_pushvalue(lua, 1);
-  json.value(0);
+  json.write();
   json.push();
   return 1;
 }

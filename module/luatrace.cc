@@ -11,9 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "lua.hpp"
 #include "module/arguments.h"
@@ -38,6 +41,42 @@ int result(lua_State* lua, const char* why) {
   return 2;
 }
 
+// The length of the first of these that the text begins with; 0: none. Options end where a word
+// does.
+template <size_t kCount>
+size_t first_of(const std::string_view (&list)[kCount], std::string_view text, bool words) {
+  for (const std::string_view s : list) {
+    if (!text.starts_with(s)) continue;
+    const bool ends =
+        text.size() == s.size() || std::isalnum(static_cast<unsigned char>(text[s.size()])) == 0;
+    if (ends || !words) return s.size();
+  }
+  return 0;
+}
+
+// Pushes what the recorder says, with the fields of start() for its options, and without the advice
+// that is for its command.
+const char* push_in_our_words(lua_State* lua, const char* text) {
+  constexpr std::string_view kOptions[] = {
+      "--include",   "--exclude",  "--c-functions", "--max-depth", "--ring-size",
+      "--max-size",  "--compress", "--flight",      "--slow",      "--on-error",
+      "--only-slow", "--block",    "--cpu"};
+  constexpr std::string_view kAdvice[] = {"\ntry 'luatrace-record --help'",
+                                          ", or --force overwrites it", "/proc/self/fd/3: "};
+  luaL_Buffer out;
+  luaL_buffinit(lua, &out);
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t option = first_of(kOptions, rest, true);
+    const size_t advice = first_of(kAdvice, rest, false);
+    for (const char c : rest.substr(0, option).substr(option != 0 ? 2 : 0))
+      luaL_addchar(&out, c == '-' ? '_' : c);
+    if (option + advice == 0) luaL_addchar(&out, rest.front());
+    rest.remove_prefix(std::max<size_t>(option + advice, 1));
+  }
+  luaL_pushresult(&out);
+  return lua_tostring(lua, -1);
+}
+
 int start(lua_State* lua) {
   Arguments a(lua, 1, "start");
   const char* const file = a.string("file");
@@ -55,7 +94,8 @@ int start(lua_State* lua) {
   a.flag("block", "--block");
   a.flag("cpu", "--cpu");
   a.end();
-  return result(lua, luaJIT_trace_start(lua, file, a.list()));
+  const char* const why = luaJIT_trace_start(lua, file, a.list());
+  return result(lua, why != nullptr ? push_in_our_words(lua, why) : nullptr);
 }
 
 // The second result: what the recorder has printed, such as events that were lost.
@@ -64,7 +104,7 @@ int stop(lua_State* lua) {
   const char* const messages = luaJIT_trace_messages();
   const int n = result(lua, why);
   if (why != nullptr || *messages == '\0') return n;
-  lua_pushstring(lua, messages);
+  push_in_our_words(lua, messages);
   return 2;
 }
 
@@ -78,13 +118,15 @@ int resume(lua_State* lua) {
 
 // snapshot([path])
 int snapshot(lua_State* lua) {
-  const char* const path = lua_isnoneornil(lua, 1) ? nullptr : luaL_checkstring(lua, 1);
+  const char* const path =
+      lua_isnoneornil(lua, 1) ? nullptr : check_text(lua, 1, "snapshot", "the path");
   if (luaJIT_trace_snapshot == nullptr) return result(lua, "this LuaJIT is too old for it");
   return result(lua, luaJIT_trace_snapshot(lua, path));
 }
 
 int reset(lua_State* lua) {
-  return result(lua, luaJIT_trace_reset(lua));
+  const char* const why = luaJIT_trace_reset(lua);
+  return result(lua, why != nullptr ? push_in_our_words(lua, why) : nullptr);
 }
 
 // Paused counts as not running.
@@ -104,11 +146,15 @@ int make_output(lua_State* lua, const char* const* options, const char** why) {
   return -1;
 }
 
-// After the `n` results of a report: a further one, if luatrace-analyze has printed warnings.
+// After the `n` results of a report: a further one, if luatrace-analyze or the recorder has printed
+// something.
 int with_warnings(lua_State* lua, int n) {
   const char* const text = luaJIT_trace_warnings != nullptr ? luaJIT_trace_warnings() : "";
-  if (n != 1 || *text == '\0') return n;
+  const char* const messages = luaJIT_trace_messages();
+  if (n != 1 || (*text == '\0' && *messages == '\0')) return n;
   lua_pushstring(lua, text);
+  push_in_our_words(lua, messages);
+  lua_concat(lua, 2);
   return 2;
 }
 
@@ -147,7 +193,7 @@ int stats(lua_State* lua) {
   push_json(lua, {text, size});
   push_stats(lua);
   if (const char* const messages = luaJIT_trace_messages(); *messages != '\0') {
-    lua_pushstring(lua, messages);
+    push_in_our_words(lua, messages);
     lua_setfield(lua, -2, "messages");
   }
   return 1;
@@ -170,7 +216,7 @@ int dump(lua_State* lua) {
 
 // A report that fails, or does not fit on the disk, leaves an older file as it is.
 int dump_to(lua_State* lua) {
-  const char* const path = luaL_checkstring(lua, 1);
+  const char* const path = check_text(lua, 1, "dump_to", "the path");
   Arguments a(lua, 2, "dump_to");
   add_format(a);
   const char* why = nullptr;
@@ -217,7 +263,7 @@ int add_call(lua_State* of, lua_Debug* call, void* to) {
 int stack(lua_State* lua) {
   lua_State* of = lua;
   if (!lua_isnoneornil(lua, 1)) {
-    luaL_checktype(lua, 1, LUA_TTHREAD);
+    check_type(lua, 1, LUA_TTHREAD, "stack", "the coroutine");
     of = lua_tothread(lua, 1);
   }
   lua_newtable(lua);
@@ -230,13 +276,14 @@ int stack(lua_State* lua) {
 
 // label(key, value): the value is a string, a number or a boolean.
 int label(lua_State* lua) {
-  const char* const key = luaL_checkstring(lua, 1);
+  const char* const key = check_text(lua, 1, "label", "the key");
   if (lua_isboolean(lua, 2)) {
     lua_pushstring(lua, lua_toboolean(lua, 2) != 0 ? "true" : "false");
     lua_replace(lua, 2);
   }
-  size_t size = 0;
-  const char* const value = luaL_checklstring(lua, 2, &size);
+  if (lua_type(lua, 2) == LUA_TNUMBER) lua_tostring(lua, 2);
+  const char* const value = check_text(lua, 2, "label", "the value");
+  const size_t size = std::strlen(value);
   const int n = result(lua, luaJIT_trace_label(lua, key, value));
   if (n != 1 || size <= LUATRACE_LABEL_MAX) return n;
   lua_pushfstring(lua, "the value is cut to %d bytes", LUATRACE_LABEL_MAX);
@@ -244,7 +291,7 @@ int label(lua_State* lua) {
 }
 
 int unlabel(lua_State* lua) {
-  return result(lua, luaJIT_trace_label(lua, luaL_checkstring(lua, 1), nullptr));
+  return result(lua, luaJIT_trace_label(lua, check_text(lua, 1, "unlabel", "the key"), nullptr));
 }
 
 // -- Loading --

@@ -32,7 +32,7 @@ struct Key {
 ReportRequest::ReportRequest(lua_State* lua) : lua_(lua), arguments_(lua, 1, "report") {
   arguments_.add("--json");
   sort_ = arguments_.string("sort");
-  limit_ = arguments_.integer("limit", 0);
+  limit_ = arguments_.count("limit", 0);
   choose_view(arguments_.string("by"));
   arguments_.push("coroutine");
   if (lua_State* const co = lua_tothread(lua, -1)) {

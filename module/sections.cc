@@ -8,6 +8,7 @@
 
 #include <initializer_list>
 
+#include "module/arguments.h"
 #include "module/table.h"
 #include "module/vm.h"
 
@@ -41,10 +42,15 @@ double get(lua_State* lua, int index, const char* field) {
   return value;
 }
 
+// The name at index 1.
+void check_name(lua_State* lua, const char* function) {
+  if (*check_text(lua, 1, function, "the name") == '\0')
+    luaL_error(lua, "%s: the name is empty", function);
+}
+
 // Pushes the section of the name at index 1, and what is open of it in this coroutine, or nil. If
 // there is no such section and none is to be made, it pushes nil for both.
 void push_section(lua_State* lua, bool make) {
-  luaL_checktype(lua, 1, LUA_TSTRING);
   push_registered(lua, &kSections);
   lua_pushvalue(lua, 1);
   lua_rawget(lua, -2);
@@ -95,6 +101,7 @@ void copy_section(lua_State* lua) {
 }  // namespace
 
 int section_start(lua_State* lua) {
+  check_name(lua, "section_start");
   const int arguments = lua_gettop(lua);
   push_section(lua, true);
   announce(lua, true, arguments);
@@ -114,6 +121,7 @@ int section_start(lua_State* lua) {
 }
 
 int section_stop(lua_State* lua) {
+  check_name(lua, "section_stop");
   push_section(lua, false);
   if (lua_isnil(lua, -1))
     return luaL_error(lua, "section_stop: section '%s' has not been started in this coroutine",
@@ -136,7 +144,7 @@ int section_stop(lua_State* lua) {
 
 int sections(lua_State* lua) {
   if (!lua_isnoneornil(lua, 1)) {
-    luaL_checktype(lua, 1, LUA_TSTRING);
+    check_name(lua, "sections");
     push_registered(lua, &kSections);
     lua_pushvalue(lua, 1);
     lua_rawget(lua, -2);

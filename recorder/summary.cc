@@ -76,10 +76,12 @@ void summarize_selection(const Options& options, Outputs& outputs, Output& o) {
   } else if (SlowTrees* const slow = o.selection().slow()) {
     lines = slow->remarks();
     const TraceWriter& w = slow->out();
-    log(w.name() + ": " + counted(w.events(), "event") + ", " + bytes_text(w.bytes()) + " written");
+    if (!options.quiet)
+      log(w.name() + ": " + counted(slow->found(), "slow call") + ", " +
+          counted(w.events(), "event") + ", " + bytes_text(w.bytes()) + " written");
   }
   for (const std::string& line : lines)
-    if (!options.quiet) log(o.writer().name() + ": " + line);
+    if (!options.quiet || options.inside) log(o.writer().name() + ": " + line);
 }
 
 void summarize_output(const Options& options, Outputs& outputs, Output& o) {
@@ -135,7 +137,7 @@ void summarize(const Options& options, Outputs& outputs,
   for (const auto& line : diagnosis) log(line);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const auto& o) { return o->totals().streams > 0; });
-  if (any && !options.quiet) report_unmatched(options, outputs);
+  if (any && (!options.quiet || options.inside)) report_unmatched(options, outputs);
   if (any && outputs.trace_stdout() < 0 && !options.quiet && !options.no_file)
     log("next: " + next_command(options, outputs));
 }

@@ -161,8 +161,8 @@ void CoroutineLog::gone(Coroutine& co, uint64_t now, Gone how) {
   const LifeId entry = std::exchange(co.log_entry, kNoLife);
   CoroutineLife& life = alive_[entry];
   life.end = now;
-  life.how = how;
-  if (how == Gone::kLost)
+  life.how = how == Gone::kPaused ? Gone::kCut : how;
+  if (how == Gone::kLost || (how == Gone::kPaused && co.id != kUnknownCoroutine))
     hidden_.emplace(std::pair(life.stream, life.id), entry);
   else
     end(entry);

@@ -105,8 +105,8 @@ struct CoroutineLife {
   Gone how = Gone::kCut;
   uint64_t serial = 0;  // Increases with each coroutine that ends.
   uint64_t suspended = 0, resumes = 0;
-  uint64_t idle = 0;                     // While it ran, but no call: the host did.
-  uint64_t lost = 0;                     // Ticks in gaps: it is unknown what the coroutine did.
+  uint64_t idle = 0;  // While it ran, but no call: the host did.
+  uint64_t lost = 0;  // Ticks in gaps and pauses: it is unknown what the coroutine did.
   uint64_t longest = 0, longest_at = 0;  // The longest suspension, its beginning, and
   FunctionId longest_in;                 // the innermost function; none before it first ran.
 
@@ -128,7 +128,7 @@ class CoroutineLog {
 
   CoroutineLife& of(Coroutine& co, StreamId stream, uint64_t now);
   void gone(Coroutine& co, uint64_t now, Gone how);
-  // All has been read: coroutines that were not seen again after a gap ended in it.
+  // All has been read: coroutines that were not seen again after a gap or a pause ended in it.
   void finish();
   // Adds the coroutines of other streams, after finish().
   void add(const CoroutineLog& other);
@@ -148,8 +148,8 @@ class CoroutineLog {
   size_t limit_;
   std::vector<CoroutineLife> alive_{1};  // By Coroutine::log_entry; kNoLife is not used.
   std::vector<LifeId> free_;
-  // Entries of coroutines hidden by a gap, by stream and id. Ids are not reused: an id seen again
-  // is the same coroutine.
+  // Entries of coroutines hidden by a gap or a pause, by stream and id. Ids are not reused: an id
+  // seen again is the same coroutine.
   std::map<std::pair<StreamId, CoroutineId>, LifeId> hidden_;
   uint64_t ended_ = 0;
   std::vector<CoroutineLife> kept_;  // A heap: the smallest first, of equal ones the last.

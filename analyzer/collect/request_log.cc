@@ -141,7 +141,7 @@ void RequestStream::gone(Coroutine& co, Gone how) {
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
   if (lives && e->waiting && rules_.of(e->wait, called_).restarts) ledger_[e->life].restarts = true;
-  if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
+  if ((how == Gone::kLost || how == Gone::kPaused) && lives) before_gap_[co.id] = e->life;
   if (rules_.by_coroutine() && lives && ledger_[e->life].main == co.request_entry)
     ledger_.end(e->life, how == Gone::kCollected ? ledger_[e->life].last : ledger_.now(), false);
   // What the request waits in does not change now: what is collected was dropped long ago.

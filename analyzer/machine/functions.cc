@@ -167,20 +167,29 @@ void IdMap::define(const FunctionInfo& info) {
   *known = table_.describe(*known, info, process_);
 }
 
+// Not clear(), whose time grows with the largest number of ids that there ever was: a trace may
+// have many recordings.
+void IdMap::forget() {
+  dense_.clear();
+  seen_ = 0;
+  decltype(sparse_)().swap(sparse_);
+}
+
 // A section is described as the main chunk of its name.
 VmFunctionId IdMap::section(const std::string& name) {
-  constexpr size_t kMax = kEndedSection - 4;  // The names after it are one section.
+  constexpr size_t kMax = kEarlierSection - 4;  // The names after it are one section.
   const bool fits = sections_.size() < kMax;
   const auto [it, fresh] = sections_.try_emplace(fits ? name : "...");
-  if (!fresh) return it->second;
-  it->second = VmFunctionId(kFirstSection + static_cast<uint32_t>(sections_.size()));
+  if (fresh) it->second = VmFunctionId(kFirstSection + static_cast<uint32_t>(sections_.size()));
+  if (sparse_.contains(it->second)) return it->second;
   FunctionInfo info;
   info.stream = stream_;
   info.id = it->second;
   info.type = LT_FUNC_LUA;
   info.chunk = kSectionChunk + it->first;
   const FunctionId index = table_.add(info, process_);
-  sparse_[it->second] = sparse_[it->second | kEndedSection] = index;
+  for (const uint32_t kind : {uint32_t{0}, kEndedSection, kEarlierSection})
+    sparse_[VmFunctionId(it->second | kind)] = index;
   return it->second;
 }
 

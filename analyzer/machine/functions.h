@@ -105,14 +105,19 @@ inline const Function& best_known(const Function& function, const FunctionTable*
   return found ? *found : function;
 }
 
-// Ids in a stream of what is no function: sections that the program has named. Each has two, the
-// second for a section that has ended while a call in it was open (StackMachine::mark()).
+// Ids in a stream of what is no function: sections that the program has named. Each has three: the
+// second for a section that has ended while a call in it was open (StackMachine::mark()), the third
+// for one that began before the recording.
 constexpr uint32_t kFirstSection = 0xff000000, kEndedSection = 0x00800000;
+constexpr uint32_t kEarlierSection = 0x00400000;
 inline bool is_section(VmFunctionId id) {
   return id >= kFirstSection && id < LT_ID_NONE;
 }
 inline bool is_ended_section(VmFunctionId id) {
   return is_section(id) && (id & kEndedSection);
+}
+inline bool is_earlier_section(VmFunctionId id) {
+  return is_section(id) && (id & kEarlierSection);
 }
 
 // Maps the function ids of one stream to indices of the function table.
@@ -128,6 +133,8 @@ class IdMap {
     if (id < dense_.size() && dense_[id] != kNoFunction) return dense_[id];
     return look_up_or_add(id);
   }
+  // Another recording of the Lua VM begins: it describes its functions again.
+  void forget();
   // The id of the section with this name.
   VmFunctionId section(const std::string& name);
   // The same without adding an entry: kNoFunction if there is none, or none in the dense table.

@@ -77,7 +77,7 @@
 //   void switched(const Coroutine& from, const Coroutine& to)
 //        Control is about to pass without a resume or yield: a call of `from` is not suspended.
 //   void cuts(bool gap)
-//        All calls are about to be cut, by a gap or by the end of the recording.
+//        All calls are about to be cut, by a gap (or a pause) or by the end of the recording.
 // This makes a call three times as expensive. So such a sink may accept runs: periods in which
 // calls of one coroutine begin and end (except the outermost call) and nothing else happens. During
 // a run it is called much like a sink of sums:
@@ -133,9 +133,9 @@ struct Note {
   uint64_t what;   // Function index, coroutine, status, reason or count.
 };
 
-// How a coroutine ended, for sinks that follow single calls. kLost: a gap begins; the coroutine may
-// appear again.
-enum class Gone { kDone, kError, kCollected, kCut, kLost };
+// How a coroutine ended, for sinks that follow single calls. kLost, kPaused: a gap, or a pause of
+// the recording, begins; the coroutine may appear again.
+enum class Gone { kDone, kError, kCollected, kCut, kLost, kPaused };
 
 // What a stream says of its thread's CPU time; in ticks.
 struct CpuSums {
@@ -162,6 +162,10 @@ class StackMachine {
   void block(const EventBlock& block);
   // To be called at the end of the file: cuts all open calls.
   void finish();
+  // Whether the recording was switched off, which is not its end if another one of the same Lua VM
+  // follows: rejoin() says so. The next block is the first one of that stream.
+  bool paused() const { return paused_; }
+  void rejoin();
 
   // For sinks of sums, between two blocks: settle() passes on the time up to now also of suspended
   // coroutines, so that the sums, and the figures below, are those until now. Then the sink may be
@@ -242,12 +246,13 @@ class StackMachine {
   void pass_until(uint64_t tick, Pass pass);
   void add_self_time_until(uint64_t tick);
   void begin(uint64_t tick);
-  void cut(uint64_t& counter, bool gap);
-  void stop();
+  void cut(uint64_t& counter, Gone how);
+  void stop(bool pauses = false);
   void gap_until(uint64_t tick);
 
   void entry(VmFunctionId id);
   void leave(VmFunctionId id, Note::Kind kind);
+  void end_call(Coroutine& co, VmFunctionId id, Note::Kind kind);
   void frame(VmFunctionId id);
   void end_report(bool complete);
   void unwind(uint32_t count, VmFunctionId id);
@@ -281,6 +286,8 @@ class StackMachine {
   static uint32_t calls_above(const Coroutine& co, uint32_t depth);
   static std::pair<uint32_t, uint32_t> below_calls(const Coroutine& co, uint32_t count);
   void end_sections(Coroutine& co, bool all);
+  void carry(const Frame& section);
+  void open_earlier(Coroutine& co);
   void end_by_error(Coroutine& co, uint32_t depth);
   void drop_to(Coroutine& co, uint32_t depth);
   static bool is_assumed(const Coroutine& co, uint32_t at);
@@ -319,8 +326,10 @@ class StackMachine {
   bool gap_seen_ = false;  // Coroutines that appear may have calls from before the gap.
   bool attached_ = false;  // LT_START_ATTACHED: so may coroutines that were not reported.
   bool recording_ = false;
+  bool paused_ = false;  // Switched off: calls stay open until it is known whether that is the end.
   Coroutine* cur_ = nullptr;
-  std::vector<Coroutine*> woken_;  // Scratch memory of set_current().
+  std::vector<VmFunctionId> carried_;  // Scratch memory of open_earlier().
+  std::vector<Coroutine*> woken_;      // Scratch memory of set_current().
   uint64_t now_ = 0;
   uint64_t begun_ = 0;      // When this recording began.
   uint64_t block_end_ = 0;  // Upper bound of all clocks in this block.

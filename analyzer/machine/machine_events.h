@@ -107,7 +107,7 @@ void StackMachine<Sink>::handle_ext(const Record& r) {
       return note(Note::kStart, 0, lt_lo(r.words[1]));
     case LTX_STOP:
       note(Note::kStop, cur_->top, r.arg);
-      return stop();
+      return stop(r.arg == LTE_DETACH);
     case LTX_CPU:
       return cpu(r);
     case LTX_TIME:
@@ -217,13 +217,33 @@ std::pair<uint32_t, uint32_t> StackMachine<Sink>::below_calls(const Coroutine& c
 template <class Sink>
 void StackMachine<Sink>::end_sections(Coroutine& co, bool all) {
   while (all ? is_section(co.frames[co.top].id) : is_ended_section(co.frames[co.top].id)) {
+    carry(co.frames[co.top]);
     note(Note::kReturn, co.top, ids_(co.frames[co.top].id));
     end_top(co);
   }
 }
 
+// In which call a section began that is older than the recording is not known: it is above all that
+// are open, and when one of these ends, above those that are left, until the last one ends.
+template <class Sink>
+void StackMachine<Sink>::carry(const Frame& section) {
+  if (is_earlier_section(section.id)) carried_.push_back(section.id);
+}
+
+template <class Sink>
+void StackMachine<Sink>::open_earlier(Coroutine& co) {
+  if (carried_.empty()) return;
+  if (co.top && afford(kWorkOfMove * carried_.size())) {
+    for (auto id = carried_.rbegin(); id != carried_.rend(); ++id) {
+      co.sections++;
+      push(co, kNotSeen, *id);
+    }
+  }
+  carried_.clear();
+}
+
 // A section lasts as long as the call in which it began, and one that another call ends as long as
-// that call (docs/semantics.md). One that began before the recording has no frame.
+// that call (docs/semantics.md).
 template <class Sink>
 void StackMachine<Sink>::mark(const Record& r) {
   if (CoroutineId id(lt_lo(r.words[0])); id != cur_->id || pending_) return;
@@ -233,7 +253,13 @@ void StackMachine<Sink>::mark(const Record& r) {
     co.sections++;
     return entry(id);
   }
-  const uint32_t at = r.arg == LTM_END && co.sections ? find_frame(co, id, co.top) : 0;
+  const VmFunctionId earlier(id | kEarlierSection);
+  if (r.arg == LTM_OPEN && co.top && co.sections < kMaxSections) {
+    carried_.assign(1, earlier);
+    return open_earlier(co);
+  }
+  uint32_t at = r.arg == LTM_END && co.sections ? find_frame(co, id, co.top) : 0;
+  if (at == 0 && r.arg == LTM_END && co.sections) at = find_frame(co, earlier, co.top);
   if (at == 0) return;
   co.frames[at].id = VmFunctionId(id | kEndedSection);
   co.ended++;
@@ -328,6 +354,13 @@ template <class Sink>
 void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   Coroutine& co = *cur_;
   if (co.sections) end_sections(co, true);
+  end_call(co, id, kind);
+  if (co.ended) end_sections(co, false);
+  open_earlier(co);
+}
+
+template <class Sink>
+void StackMachine<Sink>::end_call(Coroutine& co, VmFunctionId id, Note::Kind kind) {
   uint32_t at = find_frame(co, id, co.top);
   if (at < co.top && is_assumed(co, co.top)) forget_assumed(co), at = 0;
   if (at == 0) {
@@ -339,7 +372,6 @@ void StackMachine<Sink>::leave(VmFunctionId id, Note::Kind kind) {
   if (at < co.top) drop_to(co, at);
   note(kind, at, ids_(id));
   end_top(co, kind == Note::kTail ? CallEnding::kTail : CallEnding::kReturn);
-  if (co.ended) end_sections(co, false);
 }
 
 template <class Sink>
@@ -372,10 +404,12 @@ template <class Sink>
 void StackMachine<Sink>::end_by_error(Coroutine& co, uint32_t depth) {
   trust_.unwound += calls_above(co, depth);
   while (co.top > depth) {
+    carry(co.frames[co.top]);
     note(Note::kUnwind, co.top, ids_(co.frames[co.top].id));
     end_top(co, CallEnding::kError);
   }
   if (co.ended) end_sections(co, false);
+  open_earlier(co);
 }
 
 template <class Sink>
@@ -458,9 +492,9 @@ void StackMachine<Sink>::cut(Coroutine& co, uint64_t& counter, Gone how) {
   wake(co, false);
   counter += co.top - co.sections;
   close_unseen(co, 0,
-               how == Gone::kCut    ? CallEnding::kOpen
-               : how == Gone::kLost ? CallEnding::kLost
-                                    : CallEnding::kAbandoned);
+               how == Gone::kCut || how == Gone::kPaused ? CallEnding::kOpen
+               : how == Gone::kLost                      ? CallEnding::kLost
+                                                         : CallEnding::kAbandoned);
   report_gone(co, how);
 }
 
@@ -649,7 +683,7 @@ template <class Sink>
 void StackMachine<Sink>::suspend(uint32_t status) {
   Coroutine& co = *cur_;
   if (status == LTS_ERROR) end_by_error(co, 0);
-  if (status == LTS_DONE) end_sections(co, true), drop_to(co, 0);
+  if (status == LTS_DONE) end_sections(co, true), carried_.clear(), drop_to(co, 0);
   if (status > LTS_ERROR) trust_.bad_records++;
   note(Note::kSuspend, co.top, status);
   Coroutine* next = resumer_of(co);

@@ -145,6 +145,7 @@ const uint64_t* StackMachine<Sink>::slow(const uint64_t* p, const uint64_t* end)
   }
   records_++;
   if (r.kind == LT_EXT && r.sub == LTX_PAD) return p + r.length;  // Has no time.
+  if (paused_ && begins_recording(r)) stop();
   take_time(r);
   handle(r);
   return p + r.length;
@@ -167,6 +168,7 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
   uint64_t first = base + (((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask);
   if (lt_kind(block.words[0]) == LT_EXT) first = base;  // May have a full clock, or no time.
   bool missing = block.seq != next_seq_;
+  if (paused_ && (missing || (block.flags & LT_BLOCK_F_GAP))) stop();
   next_seq_ = block.seq + 1;
   if (missing || (block.flags & LT_BLOCK_F_GAP)) {
     trust_.missing_blocks++;
@@ -176,7 +178,7 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
     gap_until(first);
     resync(block);
   } else if (!recording_) {
-    now_ = base;
+    if (!paused_) now_ = base;
   } else if (base > latest()) {
     const uint64_t gap_start = gap_start_before(block, base);
     opens_with_loss_ = gap_start < base;
@@ -226,6 +228,7 @@ void StackMachine<Sink>::take_time(const Record& r) {
     return;
   }
   if (r.kind == LT_EXT && r.sub == LTX_START) stop();  // The time before it is not traced.
+  if (paused_) return;
   if (pending_ || (torn_ && (r.kind == LT_FRAME || (reports() && is_aside(r)))))
     return static_cast<void>(held_ = tick);
   if (recording_) add_self_time_until(tick);
@@ -274,14 +277,15 @@ void StackMachine<Sink>::begin(uint64_t tick) {
 // youngest coroutine goes first, since resumed coroutines are mostly younger; the container's own
 // order varies between runs.
 template <class Sink>
-void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
+void StackMachine<Sink>::cut(uint64_t& counter, Gone how) {
+  const bool gap = how == Gone::kLost;
   std::vector<Coroutine*> all;
   all.reserve(coroutines_.size());
   for (auto& [id, co] : coroutines_) all.push_back(co.get());
   std::sort(all.begin(), all.end(),
             [](const Coroutine* a, const Coroutine* b) { return a->id > b->id; });
-  if constexpr (requires { sink_.cuts(gap); }) sink_.cuts(gap);
-  for (Coroutine* co : all) cut(*co, counter, gap ? Gone::kLost : Gone::kCut);
+  if constexpr (requires { sink_.cuts(gap); }) sink_.cuts(how != Gone::kCut);
+  for (Coroutine* co : all) cut(*co, counter, how);
   // Not clear(), whose time grows with the largest number of coroutines that there ever was.
   decltype(coroutines_)().swap(coroutines_);
   links_++;
@@ -290,12 +294,23 @@ void StackMachine<Sink>::cut(uint64_t& counter, bool gap) {
   cur_ = get(kUnknownCoroutine);
 }
 
+// pauses: another recording of this Lua VM may follow, see rejoin().
 template <class Sink>
-void StackMachine<Sink>::stop() {
-  if (!recording_) return;
-  cut(trust_.open_end, false);
-  traced_ += now_ - begun_;
+void StackMachine<Sink>::stop(bool pauses) {
+  if (!recording_ && !paused_) return;
+  if (recording_) traced_ += now_ - begun_;
   recording_ = false;
+  paused_ = pauses;
+  if (!pauses) cut(trust_.open_end, Gone::kCut);
+}
+
+// The calls end at the pause: what happened since is not known, and no time of theirs.
+template <class Sink>
+void StackMachine<Sink>::rejoin() {
+  paused_ = false;
+  cut(trust_.open_end, Gone::kPaused);
+  ids_.forget();
+  next_seq_ = 0;
 }
 
 template <class Sink>
@@ -307,7 +322,7 @@ void StackMachine<Sink>::finish() {
 // open ended is unknown, too: that is part of this anomaly, not another one.
 template <class Sink>
 void StackMachine<Sink>::gap_until(uint64_t tick) {
-  cut(trust_.open_gap, true);
+  cut(trust_.open_gap, Gone::kLost);
   if (!recording_) return begin(tick);
   if (tick > now_) {
     pass_until(tick, [&](uint64_t to) {

@@ -59,6 +59,10 @@ class ParallelStreams : private TraceSink {
   }
   void on_stream(const StreamInfo& info) override {
     facts_.streams[info.number] = info;
+    recordings_.try_emplace(VmRecording::of(info), info.number);
+    const auto before = recordings_.find(VmRecording::of(info).before());
+    if (before != recordings_.end() && by_stream_.contains(before->second))
+      by_stream_.try_emplace(info.number, by_stream_[before->second]);
     pool_.put(worker(info.number).queue, info);
   }
   void on_function(const FunctionInfo& info) override {
@@ -131,6 +135,8 @@ class ParallelStreams : private TraceSink {
   Worker* caller_worker_ = nullptr;  // While it is null, the caller's thread only reads.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::map<StreamId, Worker*> by_stream_;
+  std::map<VmRecording, StreamId>
+      recordings_;  // All of a Lua VM have the same worker, see Streams.
 };
 
 // Assigns a new stream to a new worker or, once there are enough, to the one that was given the
@@ -228,6 +234,7 @@ std::unique_ptr<Sink> ParallelStreams<Sink>::sum() {
     if (i) sum->add(*w.sink);
     w.sink = nullptr;
     diag_.add(w.diag);
+    w.streams.forget_joined(facts_);
     facts_.sums.insert(facts_.sums.end(), w.facts.sums.begin(), w.facts.sums.end());
   }
   auto by_number = [](const StreamSums& a, const StreamSums& b) { return a.stream < b.stream; };

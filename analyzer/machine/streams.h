@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-// All streams of one trace file: one stack machine per stream, all with the same Sink.
+// All streams of one trace file: one stack machine per Lua VM, all with the same Sink. After a
+// pause the recording of a VM goes on in another stream, which joins the machine of the one before.
+//
+// Invariant: a stream joins only if the trace shows that the VM is the same: the same process and
+// address, the next number of its recordings (a new VM at the address begins with 1), and the one
+// before was switched off, not closed.
 #pragma once
 
 #include <map>
@@ -26,12 +31,23 @@ struct StreamSums {
   CpuSums cpu;
 };
 
+// A recording of a Lua VM.
+struct VmRecording {
+  ProcessId process;
+  uint64_t address = 0;
+  uint32_t number = 0;
+  auto operator<=>(const VmRecording&) const = default;
+
+  static VmRecording of(const StreamInfo& s) { return {s.process, s.state_addr, s.recording}; }
+  VmRecording before() const { return {process, address, number - 1}; }
+};
+
 // What a file says about itself, and the sums of its streams: what reports need besides the Sink.
 struct TraceFacts {
   Clock clock;
   FunctionTable functions;
   std::map<ProcessId, ProcessInfo> processes;
-  std::map<StreamId, StreamInfo> streams;
+  std::map<StreamId, StreamInfo> streams;  // Once all is read: without those that joined others.
   std::vector<StreamSums> sums;
   MapTable maps;
   std::string notes;
@@ -62,9 +78,15 @@ class Streams : public TraceSink {
   void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
   void on_stream(const StreamInfo& info) override {
     facts_.streams[info.number] = info;
-    machine(info.number).ids().set_process(info.process);
+    recordings_.try_emplace(VmRecording::of(info), info.number);
+    if (const auto it = machines_.find(info.number); it != machines_.end())
+      it->second->ids().set_process(info.process);
   }
-  void on_function(const FunctionInfo& info) override { machine(info.stream).ids().define(info); }
+  void on_function(const FunctionInfo& info) override {
+    FunctionInfo described = info;
+    described.stream = joined(info.stream);
+    machine(described.stream).ids().define(described);
+  }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_samples(const SampleBlock& block) override {
@@ -73,8 +95,9 @@ class Streams : public TraceSink {
   }
   void on_end(const EndInfo& info) override { facts_.end = info; }
   void on_events(const EventBlock& block) override {
-    Machine& m = machine(block.stream);
-    if constexpr (requires { sink_.stream(block.stream); }) sink_.stream(block.stream);
+    const StreamId stream = joined(block.stream);
+    Machine& m = machine(stream);
+    if constexpr (requires { sink_.stream(stream); }) sink_.stream(stream);
     m.block(block);
   }
 
@@ -82,6 +105,7 @@ class Streams : public TraceSink {
   // restart(), or all of it. For sinks of sums restart() is to be called next, with an empty sink.
   void settle() {
     facts_.sums.clear();
+    forget_joined(facts_);
     for (auto& [number, m] : machines_) {
       if constexpr (!Sink::kFrames) m->settle();
       facts_.sums.push_back(sums_of(number, *m));
@@ -92,8 +116,16 @@ class Streams : public TraceSink {
     facts_.sums.clear();
   }
 
+  // The streams that have joined others are no Lua VMs of their own.
+  void forget_joined(TraceFacts& facts) const {
+    for (const auto& [stream, first] : joined_)
+      if (stream != first) facts.streams.erase(stream);
+  }
+
   // To be called at the end of the file: cuts all open calls.
   void finish() {
+    for (const auto& entry : facts_.streams)
+      if (!joined_.contains(entry.first)) machine(entry.first);  // Without events.
     for (auto& entry : machines_) {
       const StreamId number = entry.first;  // clang 14 cannot capture a structured binding below.
       auto& m = entry.second;
@@ -101,6 +133,7 @@ class Streams : public TraceSink {
       m->finish();
       facts_.sums.push_back(sums_of(number, *m));
     }
+    forget_joined(facts_);
     if constexpr (requires { sink_.finish(); }) sink_.finish();
     // Losses after the last word of a stream are only in the end block.
     if (facts_.end) diag_.trust.lost = std::max(diag_.trust.lost, facts_.end->lost);
@@ -113,15 +146,39 @@ class Streams : public TraceSink {
   }
   Machine& machine(StreamId stream) {
     auto& slot = machines_[stream];
-    if (!slot) slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);
+    if (slot) return *slot;
+    slot = std::make_unique<Machine>(stream, sink_, diag_, functions_);
+    slot->ids().set_process(facts_.process_of(stream));
     return *slot;
+  }
+  // Which stream this one continues; itself, if none. Decided when its first functions or events
+  // come.
+  StreamId joined(StreamId stream) {
+    const auto [it, fresh] = joined_.try_emplace(stream, stream);
+    if (fresh) it->second = predecessor(stream);
+    return it->second;
+  }
+  StreamId predecessor(StreamId stream) {
+    const auto info = facts_.streams.find(stream);
+    if (info == facts_.streams.end() || info->second.state_addr == 0) return stream;
+    const auto before = recordings_.find(VmRecording::of(info->second).before());
+    if (before == recordings_.end()) return stream;
+    const auto first = joined_.find(before->second);
+    if (first == joined_.end()) return stream;
+    const auto m = machines_.find(first->second);
+    if (m == machines_.end() || !m->second->paused()) return stream;
+    if constexpr (requires { sink_.stream(stream); }) sink_.stream(first->second);
+    m->second->rejoin();
+    return first->second;
   }
 
   TraceFacts& facts_;
   FunctionTable& functions_;
   Sink& sink_;
   Diagnostics& diag_;
-  std::map<StreamId, std::unique_ptr<Machine>> machines_;
+  std::map<StreamId, std::unique_ptr<Machine>> machines_;  // By the first stream of the VM.
+  std::map<VmRecording, StreamId> recordings_;
+  std::map<StreamId, StreamId> joined_;
 };
 
 }  // namespace luatrace::analyze

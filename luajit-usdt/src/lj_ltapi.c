@@ -62,6 +62,14 @@ static const char *api_fail(const char *what, const char *why)
   return message;
 }
 
+static const char *no_temporary(void)
+{
+  char what[900];
+  int err = errno;
+  snprintf(what, sizeof(what), "no temporary file in %.800s (TMPDIR)", lj_ltspawn_folder());
+  return api_fail(what, strerror(err));
+}
+
 #define BUSY	"another thread is starting or ending a recording"
 
 /* Enter a function; it returns by api_leave(). The thread is not cancelled meanwhile: the new
@@ -243,7 +251,7 @@ static const char *api_start(lua_State *L, const char *file, char **options)
   int trace = file ? -1 : lj_ltspawn_temporary();
   const char *why = NULL;
   lj_ltlink_messages()[0] = '\0';
-  if (!file && trace < 0) why = api_fail("temporary file", strerror(errno));
+  if (!file && trace < 0) why = no_temporary();
   if (!why) why = api_connect(file, options, trace);
   if (!why && (why = take_settings()) != NULL) {
     lj_ltlink_request('S', -1);  /* It may still begin: it would wait for the end of this process. */
@@ -334,6 +342,7 @@ const char *luaJIT_trace_start(lua_State *L, const char *file, const char *const
 {
   const char *why;
   int err = errno;
+  if (!L) return LT_NO_STATE;
   if (!api_enter()) return BUSY;
   leave_parents(L);
   if ((why = api_already()) == NULL) why = start_with(L, file, options);
@@ -363,7 +372,7 @@ static const char *ask_recorder(char what, int fd)
 static const char *snapshot_for_reports(void)
 {
   int fd = lj_ltspawn_temporary();
-  const char *why = fd < 0 ? api_fail("temporary file", strerror(errno)) : ask_recorder('N', fd);
+  const char *why = fd < 0 ? no_temporary() : ask_recorder('N', fd);
   if (why) {
     if (fd >= 0) close(fd);
     return why;
@@ -418,6 +427,7 @@ static const char *with_recording(lua_State *L, const char *(*act)(lua_State *))
 {
   const char *why;
   int err = errno;
+  if (!L) return LT_NO_STATE;
   if (!api_enter()) return BUSY;
   why = is_open() ? act(L) : api_fail(NOT_STARTED, "");
   errno = err;
@@ -448,10 +458,14 @@ static const char *resume_rings(lua_State *L)
 
 static const char *api_again(lua_State *L)
 {
+  char reason[sizeof(message)];
   const char *why;
   switch_off(L);
   why = end_recorder();
-  return why ? why : api_start(L, rec.file, rec.args);
+  if (!why) why = api_start(L, rec.file, rec.args);
+  if (!why) return NULL;
+  snprintf(reason, sizeof(reason), "the recording has ended and does not begin again: %.750s", why);
+  return api_fail(reason, "");
 }
 
 const char *luaJIT_trace_pause(lua_State *L)
@@ -482,7 +496,8 @@ const char *luaJIT_trace_messages(void)
 
 unsigned int luaJIT_trace_coroutine(lua_State *L, unsigned long long *vm)
 {
-  *vm = (unsigned long long)(uintptr_t)G(L);
+  if (vm) *vm = L ? (unsigned long long)(uintptr_t)G(L) : 0;
+  if (!L) return 0;
   return lt_coid(L2LT(L), L);
 }
 
@@ -569,7 +584,8 @@ static const char *api_report(char **options, int fd)
   int out = lj_ltspawn_copy(fd), err = lj_ltspawn_temporary();
   warnings[0] = '\0';
   if (!why && !lj_ltlink_isours(&rec.trace)) why = api_fail("there is no trace: " NOT_STARTED, "");
-  if (!why && (out < 0 || err < 0)) why = api_fail("output of a report", strerror(errno));
+  if (!why && out < 0) why = api_fail("output of a report: its descriptor", strerror(EBADF));
+  if (!why && err < 0) why = no_temporary();
   if (!why) why = api_analyze(options, out, err);
   if (out >= 0) close(out);
   if (err >= 0) close(err);
@@ -600,6 +616,7 @@ const char *luaJIT_trace_report(lua_State *L, const char *const *options, int fd
   uint32_t id;
   int err = errno;
   char **args;
+  if (!L) return LT_NO_STATE;
   if (!api_enter()) return BUSY;
   args = copy_options(options);
   id = report_begins(L);
@@ -651,7 +668,7 @@ static const char *snapshot_outside(void)
   char *options[2] = { pid, NULL };
   LTSpawn program = { path, argv, { -1, -1, err, -1 }, 1, 0, 0, 0, NULL };
   const char *why = NULL;
-  if (err < 0) return api_fail("temporary file", strerror(errno));
+  if (err < 0) return no_temporary();
   snprintf(pid, sizeof(pid), "%d", (int)getpid());
   arguments(argv, first, options);
   if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
@@ -677,9 +694,9 @@ const char *luaJIT_trace_snapshot(lua_State *L, const char *path)
 {
   const char *why;
   int err = errno;
-  UNUSED(L);
+  if (!L) return LT_NO_STATE;
   if (!api_enter()) return BUSY;
-  why = api_snapshot(path);
+  why = path && !*path ? api_fail("the file's name is empty", "") : api_snapshot(path);
   errno = err;
   return api_leave(why);
 }

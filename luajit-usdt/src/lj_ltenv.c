@@ -94,9 +94,21 @@ static int add_include(const char *glob)
   return 1;
 }
 
+/* Only include may be repeated. */
+static int is_repeated(const char *key, size_t n)
+{
+  static const char *const once[] = { "mode", "out", "args", "signal" };
+  static int seen[4];
+  int i;
+  for (i = 0; i < 4; i++)
+    if (strlen(once[i]) == n && !strncmp(key, once[i], n)) return seen[i]++;
+  return 0;
+}
+
 static int set_one(char *key)
 {
   char *value = strchr(key, '=');
+  if (is_repeated(key, strcspn(key, "="))) return env_fail(key, "it is given more than once");
   if (!strcmp(key, "args")) return env.args = 1;
   if (!value) return env_fail(key, "a key and a value are needed, as in mode=record");
   *value++ = '\0';

@@ -338,6 +338,7 @@ typedef struct LTSpawn {
 LJ_FUNC int lj_ltspawn_find(char *path, size_t size, const char *name);
 LJ_FUNC int lj_ltspawn_run(LTSpawn *s);
 LJ_FUNC int lj_ltspawn_copy(int fd);
+LJ_FUNC const char *lj_ltspawn_folder(void);
 LJ_FUNC int lj_ltspawn_temporary(void);
 
 /* -- The recorder that the process has started ------------------------------ */
@@ -347,6 +348,8 @@ typedef struct LTFile {
   int fd;
   uint64_t dev, ino;
 } LTFile;
+
+#define LT_NO_STATE	"the Lua state is NULL"	/* What functions of luatrace.h return. */
 
 #define LTLINK_ANSWER	4200	/* Longest answer, or line that the recorder prints. */
 

@@ -160,13 +160,19 @@ int lj_ltspawn_copy(int fd)
   return fcntl(fd, F_DUPFD_CLOEXEC, 2*LTSPAWN_FDS);
 }
 
+/* Where temporary files are made. */
+const char *lj_ltspawn_folder(void)
+{
+  const char *dir = secure_getenv("TMPDIR");
+  return dir && *dir == '/' ? dir : "/tmp";
+}
+
 /* An empty file without a name. -1: see errno. */
 int lj_ltspawn_temporary(void)
 {
   char name[1024];
-  const char *dir = secure_getenv("TMPDIR");
+  const char *dir = lj_ltspawn_folder();
   int fd, len;
-  if (!dir || *dir != '/') dir = "/tmp";
   len = snprintf(name, sizeof(name), "%s/luatrace-XXXXXX", dir);
   if (len < 0 || (size_t)len >= sizeof(name)) { errno = ENAMETOOLONG; return -1; }
   fd = mkostemp(name, O_CLOEXEC);

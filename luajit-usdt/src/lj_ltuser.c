@@ -34,6 +34,8 @@ static lua_State *user_coroutine(lua_State *L)
 
 static const char *user_section(lua_State *L, const char *name, int begin)
 {
+  if (!L) return LT_NO_STATE;
+  if (!name || !*name) return "the name of the section is missing";
   if (lj_ltmark_section(user_coroutine(L), name, begin)) return NULL;
   return "this section has not been started in this coroutine";
 }
@@ -52,6 +54,7 @@ const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value)
 {
   size_t n = key ? strlen(key) : 0;
   int done;
+  if (!L) return LT_NO_STATE;
   if (n == 0 || n > LT_LABEL_KEY_MAX) return "the key of a label must have 1 to 28 bytes";
   done = lj_ltmark_label(user_coroutine(L), key, value);
   if (done > 0) return NULL;
@@ -87,6 +90,8 @@ const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function do
 			      unsigned int *number)
 {
   void *addr;
+  if (!L) return LT_NO_STATE;
+  if (!done || !number) return "the function to call, or the place of the number, is missing";
   if (!lua_isfunction(L, index)) return "only functions can be hooked";
   addr = hooked_address(L, index);
   if (!addr) return "this library function has no events";
@@ -98,6 +103,7 @@ const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function do
 
 void luaJIT_trace_unhook(lua_State *L, unsigned int number)
 {
+  if (!L) return;
   lj_lthook_deliver(L);
   lj_lthook_remove(G(L), number);
   hooks_changed(L);
@@ -107,7 +113,7 @@ void luaJIT_trace_unhook(lua_State *L, unsigned int number)
 void luaJIT_trace_stack(lua_State *L, int (*each)(lua_State *L, lua_Debug *call, void *data),
 			void *data)
 {
-  ptrdiff_t ofs = lt_stackofs(L, L->base-1), above = ofs;
+  ptrdiff_t ofs = L && each ? lt_stackofs(L, L->base-1) : 0, above = ofs;
   int lower = 0;  /* The frame on top of this one is a vararg function's: it is the same call. */
   while (ofs > LJ_FR2) {
     cTValue *frame = tvref(L->stack) + ofs;

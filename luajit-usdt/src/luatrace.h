@@ -13,7 +13,8 @@
 **
 ** A function that returns a string returns NULL if it succeeded, and otherwise what is wrong, as a
 ** sentence. It is valid until the next call of any of these functions, in any thread. L is the
-** coroutine that is running, or any coroutine of a Lua VM that does not run. */
+** coroutine that is running, or any coroutine of a Lua VM that does not run. What is missing (L is NULL, a
+** name is NULL or empty, where a comment here does not say what that means) is refused, too. */
 
 #ifndef _LUATRACE_H
 #define _LUATRACE_H
@@ -34,10 +35,11 @@ LUA_API const char *luaJIT_trace_start(lua_State *L, const char *file,
 /* End the recording. Calls that are open are cut here. Returns when the file is complete. */
 LUA_API const char *luaJIT_trace_stop(lua_State *L);
 /* Interrupt the recording: the Lua VM runs at full speed. Calls that are open are cut here, and
-** reported as running calls at the resume. Other threads' VMs follow when they next run. */
+** reported as running calls at the resume. Other threads' VMs follow when they next run. For reports the VM
+** and its coroutines stay the same. */
 LUA_API const char *luaJIT_trace_pause(lua_State *L);
 LUA_API const char *luaJIT_trace_resume(lua_State *L);
-/* Begin again with an empty file. */
+/* Begin again with an empty file. If that fails the recording has ended. */
 LUA_API const char *luaJIT_trace_reset(lua_State *L);
 /* Of a recording with the option "--flight": write a snapshot of the newest events, a complete trace, to
 ** a file, and return when it is written. It must not exist, or be a regular file that is empty or a trace.

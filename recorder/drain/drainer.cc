@@ -57,6 +57,12 @@ bool Drainer::call(Job job, std::chrono::milliseconds limit) {
 }
 
 void Drainer::add(OwnedRing ring) {
+  const uint64_t vm = ring.drain->ring().info().state_addr;
+  for (const auto& r : rings_) {
+    const RingMemory& other = r.drain->ring();
+    if (r.owner == ring.owner && other.info().state_addr == vm && other.closed())
+      ring.before = r.ended;
+  }
   rings_.push_back(std::move(ring));
   active_ = rings_.size();
 }
@@ -123,6 +129,7 @@ uint64_t Drainer::poll_all() {
   for (const auto& r : rings_) r.drain->set_alive();
   for (size_t n = 0; n < rings_.size() && (n == 0 || monotonic_ns() < until); n++) {
     auto& r = rings_[next_++ % rings_.size()];
+    if (r.before && !*r.before) continue;
     max_words = std::max<uint64_t>(max_words, r.drain->poll(until));
     if (r.drain->saw_c_functions()) *r.maps_wanted = true;
     if (r.drain->output().dead() && !r.drain->finished()) {
@@ -140,6 +147,7 @@ void Drainer::remove_finished() {
     if (r.drain->finished() && !r.drain->damage().empty())
       log("process " + std::to_string(r.drain->ring().info().pid) +
           ": its ring is damaged, recording of it ends here: " + r.drain->damage());
+    if (r.drain->finished()) *r.ended = true;
     return r.drain->finished();
   });
   active_ = rings_.size();

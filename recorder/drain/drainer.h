@@ -25,6 +25,9 @@ struct OwnedRing {
   uint64_t owner;  // number of the process within the session
   // Set when the owner's C functions have been seen.
   std::shared_ptr<std::atomic<bool>> maps_wanted;
+  // Set when it is finished; that of the closed ring before it of the same Lua VM, or null. Events
+  // of a VM are written in their order: readers join its recordings.
+  std::shared_ptr<bool> ended = std::make_shared<bool>(false), before = nullptr;
 };
 
 class Drainer {

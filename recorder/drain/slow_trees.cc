@@ -283,7 +283,6 @@ void SlowTrees::write_tree(Stream& s, const Source& source, Tree& tree) {
 
 std::vector<std::string> SlowTrees::remarks() const {
   std::vector<std::string> lines;
-  lines.push_back(counted(streams_written_, "slow call"));
   if (too_long_ > 0)
     lines.push_back(counted(too_long_, "call") + " left out: more events than fit into memory");
   if (cut_ > 0)

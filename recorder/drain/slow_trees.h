@@ -45,6 +45,7 @@ class SlowTrees : public BlockSink, private CallFollower {
   bool full() const { return full_; }  // --max-size
   void end_stream(uint32_t stream);
   // At the end: what else a user should know.
+  uint64_t found() const { return streams_written_; }  // Slow calls that were written.
   std::vector<std::string> remarks() const;
 
  private:

@@ -544,7 +544,9 @@ TEST(Meaning, SectionsThatAreNotNestedLikeCalls) {
   EXPECT_EQ(times(a, "[section] started below"), (Times{1, 10, 10, 10}));
   EXPECT_EQ(times(a, "[section] first"), (Times{1, 30, 30, 10}));
   EXPECT_EQ(times(a, "[section] second"), (Times{1, 20, 20, 20}));
-  EXPECT_EQ(times(a, "f1").self, 200u - 40 - 20 - 30);
+  EXPECT_EQ(times(a, "[section] before").self, 50u);  // As far as it is recorded; no call.
+  EXPECT_EQ(times(a, "[section] before").calls, 0u);
+  EXPECT_EQ(times(a, "f1").self, 200u - 40 - 20 - 30 - 50);
   EXPECT_EQ(a.trust().anomalies(), 0u);
 }
 

@@ -175,5 +175,71 @@ TEST(ParallelStreams, AnErrorInAWorkerIsNotLost) {
   EXPECT_THROW(streams.read(input), std::length_error);
 }
 
+// -- Recordings of one Lua VM, with pauses between them --
+
+// Two streams, the first of which ends by `stop`; the second is described by `second`.
+std::string two_recordings(const std::string& stop, const std::string& second) {
+  return "#luatrace-text 1\nclock monotonic mult=1 shift=0\n"
+         "process 1 pid=7 exe=\"luajit\" cmd=\"luajit\"\n"
+         "process 2 pid=8 exe=\"luajit\" cmd=\"luajit\"\n"
+         "stream 1 process=1 tid=7 state=0x1000 recording=1 luajit=\"LuaJIT 2.1\"\n"
+         "stream 2 " +
+         second +
+         " luajit=\"LuaJIT 2.1\"\n"
+         "func 1:1 lua line=10 chunk=\"@x.lua\" name=\"f1\"\n"
+         "0 1 start\n0 1 stack 1 activate n=1\n0 1 frame 1\n10 1 create 2\n10 1 resume 2\n"
+         "10 1 entry 1\n20 1 suspend yield\n30 1 stop " +
+         stop +
+         "\n"
+         "func 2:1 lua line=20 chunk=\"@x.lua\" name=\"f2\"\n"
+         "1000 2 start\n1000 2 stack 1 activate n=0\n1005 2 stack 2 resumed n=1\n1005 2 frame 1\n"
+         "1040 2 return 1\n1050 2 stop close\nend exit=0\n";
+}
+
+struct Recordings {
+  size_t vms = 0;
+  uint64_t coroutines = 0, traced = 0, suspended = 0;
+  bool operator==(const Recordings&) const = default;
+};
+
+Recordings recordings(const std::string& text, size_t workers) {
+  const auto bytes = to_binary(text);
+  Diagnostics diag("test.bin", [](const std::string&) {});
+  TraceFacts facts;
+  Input input("test.bin", bytes);
+  auto make = [](const TraceFacts&) { return std::make_unique<HistogramProfile>(); };
+  auto profile = read_streams<HistogramProfile>(input, facts, diag, workers, make);
+  Recordings out{facts.streams.size()};
+  for (const StreamSums& s : facts.sums) out.coroutines += s.coroutines, out.traced += s.traced;
+  for (uint32_t i = 0; i < profile->tree().size(); i++) out.suspended += profile->suspended_at(i);
+  EXPECT_EQ(diag.trust.missing_blocks + diag.trust.unbalanced + diag.trust.undescribed, 0u);
+  return out;
+}
+
+TEST(Streams, ThatContinueARecordingJoinIt) {
+  const std::string same = "process=1 tid=7 state=0x1000 recording=2";
+  for (const size_t workers : {1, 2, 3}) {
+    // The coroutine was suspended for 10 before the pause; of the pause nothing is known.
+    const Recordings one{1, 2, 80, 10};
+    EXPECT_EQ(recordings(two_recordings("detach", same), workers), one);
+    const Recordings two{2, 4, 80, 10};
+    EXPECT_EQ(recordings(two_recordings("close", same), workers), two);
+    for (const char* other :
+         {"process=1 tid=7 state=0x1000 recording=1", "process=1 tid=7 state=0x1000 recording=3",
+          "process=1 tid=7 state=0x2000 recording=2", "process=2 tid=8 state=0x1000 recording=2"})
+      EXPECT_EQ(recordings(two_recordings("detach", other), workers), two) << other;
+  }
+}
+
+// Function ids are those of a recording.
+TEST(Streams, ThatJoinHaveTheirOwnFunctions) {
+  const Report report = report_of(
+      to_binary(two_recordings("detach", "process=1 tid=7 state=0x1000 recording=2")), {}, 1);
+  std::set<std::string> names;
+  for (const ReportFunction& f : report.functions) names.insert(f.name);
+  EXPECT_TRUE(names.contains("f1"));
+  EXPECT_TRUE(names.contains("f2"));
+}
+
 }  // namespace
 }  // namespace luatrace::analyze

@@ -89,6 +89,7 @@ luatrace: end of the stacks'
     ;;
   wrong)
     for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \
+        mode=trace,mode=tag args,mode=trace,args mode=trace,out=a,out=b mode=stuck,signal=USR1,signal=USR2 \
         mode=record,out= "mode=record,out=$scratch/none/x" "$(printf 'mode=trace,%5000s' x)"; do
       run "$value" calls
       grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"

@@ -8,8 +8,19 @@ check.throws("include must be an array of strings", trace.start, { include = { 1
 check.throws("table expected, got string", trace.start, "x")
 check.throws("unknown option 'number'", trace.start, { 1 })
 check.throws("string expected, got no value", trace.dump_to)
-check.refuses("--ring-size: '5' is not a size", trace.start, { ring_size = 5 })
-check.refuses("--c-functions", trace.start, { c_functions = "some" })
+check.refuses("ring_size: '5' is not a size", trace.start, { ring_size = 5 })
+check.refuses("c_functions: invalid value 'some'", trace.start, { c_functions = "some" })
+-- The recorder's own words, but not advice for its command.
+local _, why = trace.start { flight = "64M", file = check.folder .. "/t.bin", slow = "x" }
+assert(why:find("^slow: ") and not why:find("help", 1, true), why)
+local text = assert(io.open(check.folder .. "/text", "w"))
+text:write("not a trace")
+text:close()
+_, why = trace.start { file = check.folder .. "/text" }
+assert(why:find("choose another name$"), why)
+check.throws("start: file has a NUL byte", trace.start, { file = check.folder .. "/a\0b" })
+check.throws("start: include has a NUL byte", trace.start, { include = { "a\0b" } })
+check.throws("start: ring_size has a NUL byte", trace.start, { ring_size = "1M\0" })
 check.refuses("/no/such/x.bin: cannot open", trace.start, { file = "/no/such/x.bin" })
 check.refuses("the file's name is empty", trace.start, { file = "" })
 check.equal("running", trace.is_running(), false)
