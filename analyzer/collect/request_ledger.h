@@ -44,6 +44,7 @@ struct RequestLife {
   RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
+  FunctionId block;        // The latest main chunk in a coroutine of its own.
   RequestStepsId steps;    // In RequestStepLog.
   bool uncounted = false;  // It began to wait in `state` before the range.
   bool entered = false;    // A block ran in a coroutine of its own, ...

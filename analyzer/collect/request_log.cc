@@ -178,11 +178,12 @@ void RequestStream::find_bounds(Entry& e, FunctionId bottom) {
   const bool unsure = verdict == Verdict::kUnsureSame || verdict == Verdict::kUnsureOther;
   life.sums.unsure |= unsure;
   if (verdict == Verdict::kOther || verdict == Verdict::kUnsureOther) {
+    if (!unsure && life.reached != Phase::kLog) bounds_.ended_without_log(life);
     ledger_.end(e.life, life.last, false);
     work_for(e, ledger_.begin(e.address, e.since));
     ledger_[e.life].sums.unsure = unsure;
   }
-  if (ledger_[e.life].sums.phases.empty()) bounds_.begins(bottom);
+  if (ledger_[e.life].sums.phases.empty() && !unsure) bounds_.begins(bottom);
 }
 
 // The coroutine, which works for its own request, has an outermost call.
@@ -208,6 +209,7 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
   life.answered |= r.main_chunk && !own && life.entered && r.phase != Phase::kSet;
   life.entered |= r.main_chunk && own;
+  if (r.main_chunk && own) life.block = bottom;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   if (r.phase == Phase::kLog) bounds_.logged(life);
   phase_of(life.sums, e.phase);
