@@ -83,6 +83,8 @@ RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const 
   const bool late = e.since.total - last >= kPauseNs;
   const Pair known = pair(life.block, bottom, late);
   if (!late) return block.follows++, Verdict::kSame;
+  // Never without a pause, and known to begin requests: there is no doubt.
+  if (known.at_once == 0 && known.late >= kRare && block.begins > 0) return Verdict::kOther;
   const bool ordered = phase > life.reached && life.reached != Phase::kNone;
   const bool same = known.at_once > kRare * known.late || (block.follows > kRare * block.begins) ||
                     (ordered && block.begins == 0);

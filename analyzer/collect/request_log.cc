@@ -140,6 +140,7 @@ void RequestStream::gone(Coroutine& co, Gone how) {
   hosts_.erase(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
+  if (lives && how == Gone::kCollected) note_abandoned(*e);
   if (lives && e->waiting && rules_.of(e->wait, called_).restarts) ledger_[e->life].restarts = true;
   if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
   if (rules_.by_coroutine() && lives && ledger_[e->life].main == co.request_entry)
@@ -150,6 +151,14 @@ void RequestStream::gone(Coroutine& co, Gone how) {
 }
 
 // -- Lives --
+
+// The request ends here without a log block, although its main coroutine waits for something that
+// would resume it: its client is gone, and nginx has dropped it at a moment that no event shows.
+void RequestStream::note_abandoned(const Entry& e) {
+  if (!e.waiting || !ledger_.lives(e.life)) return;
+  RequestLife& life = ledger_[e.life];
+  if (life.main == e.self && rules_.of(e.wait, called_).returns) life.sums.unsure = true;
+}
 
 // Finds the life at the address of a coroutine that has a call now.
 void RequestStream::resolve(Entry& e) {
@@ -178,6 +187,7 @@ void RequestStream::find_bounds(Entry& e, FunctionId bottom) {
   const bool unsure = verdict == Verdict::kUnsureSame || verdict == Verdict::kUnsureOther;
   life.sums.unsure |= unsure;
   if (verdict == Verdict::kOther || verdict == Verdict::kUnsureOther) {
+    if (life.main) note_abandoned(entries_[life.main]);
     if (!unsure && life.reached != Phase::kLog) bounds_.ended_without_log(life);
     ledger_.end(e.life, life.last, false);
     work_for(e, ledger_.begin(e.address, e.since));
@@ -387,9 +397,10 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   }
   FunctionId function = called_.function_of(co.frames[co.top].node);
   if (rules_.of(function, called_).in_nginx) bounds_.in_nginx();
+  const bool yields = called_.is_builtin(function) || rules_.of(function, called_).yields;
   if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
     function = called_.function_of(co.frames[co.top - 1].node);
-  entries_.wait(*e, function, ledger_[e->life]);
+  entries_.wait(*e, function, yields, ledger_[e->life]);
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);
   const bool begins = from == co.request_entry || ledger_[e->life].main == co.request_entry;
@@ -408,6 +419,17 @@ void RequestStream::resumed(Coroutine& co) {
 
 // -- Live reading --
 
+// A timer that ran before the host was known to be nginx is named by its function.
+static void name_timer(RequestSums& timer) {
+  if (timer.phases.empty() || !timer.phases[0].function) return;
+  RequestPhase first = timer.phases[0];
+  if (first.function == kTimerFunction) return;
+  timer.phases.erase(timer.phases.begin());
+  RequestPhase& named = phase_of(timer, kTimerFunction);
+  named.running_ns += first.running_ns;
+  named.wait_ns += first.wait_ns;
+}
+
 // What refers to a request that has ended means no more than none, except as a member of its list.
 void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
   constexpr size_t kMaxBeforeGap = 1 << 20;
@@ -419,7 +441,10 @@ void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
   if (before_gap_.size() > kMaxBeforeGap) before_gap_.clear();
   const size_t first = out.size();
   ledger_.move_to(out, number);
-  for (size_t i = first; i < out.size(); i++) out[i].timer &= bounds_.is_nginx();
+  for (size_t i = first; i < out.size(); i++) {
+    out[i].timer &= bounds_.is_nginx();
+    if (out[i].timer) name_timer(out[i]);
+  }
 }
 
 // -- Results --
