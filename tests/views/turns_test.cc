@@ -86,7 +86,7 @@ TEST(Turns, NameDelayedTimersAsSuch) {
   EXPECT_NE(out.str().find(" 2, timer 1 "), std::string::npos) << out.str();
   std::ostringstream csv;
   write_csv(csv, turn_views(report, {}));
-  EXPECT_NE(csv.str().find("[1, 2],[1],"), std::string::npos) << csv.str();
+  EXPECT_NE(csv.str().find("\"[1, 2]\",[1],"), std::string::npos) << csv.str();
 }
 
 // The host resumes 2, in which f1 runs until it yields to the host, and then the main coroutine.
