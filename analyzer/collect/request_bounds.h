@@ -49,6 +49,11 @@ class RequestBounds {
   // Whether the coroutine with this outermost call would be a timer in nginx: its creation was not
   // seen (it is older than the recording, or nginx uses it again), and no other one is in a call.
   bool is_timer(const RequestCoroutine& e, const RequestLife& life, FunctionId bottom);
+  // Whether a request that ends without a log block is dropped while its main coroutine, if it is
+  // this one, waits for what would resume it: its client is gone, since when no event shows.
+  bool is_abandoned(const RequestCoroutine& e, const RequestLife& life) {
+    return e.waiting && life.main == e.self && rules_.of(e.wait, called_).returns;
+  }
   // A request begins with a call of this function, which is certain.
   void begins(FunctionId bottom) { grown(blocks_, bottom).begins++; }
   // A request has reached its log block, or has certainly ended without one.

@@ -140,7 +140,8 @@ void RequestStream::gone(Coroutine& co, Gone how) {
   hosts_.erase(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
-  if (lives && how == Gone::kCollected) note_abandoned(*e);
+  if (lives && how == Gone::kCollected)
+    ledger_[e->life].sums.unsure |= bounds_.is_abandoned(*e, ledger_[e->life]);
   if (lives && e->waiting && rules_.of(e->wait, called_).restarts) ledger_[e->life].restarts = true;
   if (how == Gone::kLost && lives) before_gap_[co.id] = e->life;
   if (rules_.by_coroutine() && lives && ledger_[e->life].main == co.request_entry)
@@ -151,14 +152,6 @@ void RequestStream::gone(Coroutine& co, Gone how) {
 }
 
 // -- Lives --
-
-// The request ends here without a log block, although its main coroutine waits for something that
-// would resume it: its client is gone, and nginx has dropped it at a moment that no event shows.
-void RequestStream::note_abandoned(const Entry& e) {
-  if (!e.waiting || !ledger_.lives(e.life)) return;
-  RequestLife& life = ledger_[e.life];
-  if (life.main == e.self && rules_.of(e.wait, called_).returns) life.sums.unsure = true;
-}
 
 // Finds the life at the address of a coroutine that has a call now.
 void RequestStream::resolve(Entry& e) {
@@ -187,7 +180,7 @@ void RequestStream::find_bounds(Entry& e, FunctionId bottom) {
   const bool unsure = verdict == Verdict::kUnsureSame || verdict == Verdict::kUnsureOther;
   life.sums.unsure |= unsure;
   if (verdict == Verdict::kOther || verdict == Verdict::kUnsureOther) {
-    if (life.main) note_abandoned(entries_[life.main]);
+    if (life.main) life.sums.unsure |= bounds_.is_abandoned(entries_[life.main], life);
     if (!unsure && life.reached != Phase::kLog) bounds_.ended_without_log(life);
     ledger_.end(e.life, life.last, false);
     work_for(e, ledger_.begin(e.address, e.since));

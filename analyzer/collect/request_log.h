@@ -90,7 +90,6 @@ class RequestStream {
   Owner owner(const Entry& e) const;
   void work_for(Entry& e, RequestId life);
   void resolve(Entry& e);
-  void note_abandoned(const Entry& e);
   void find_bounds(Entry& e, FunctionId bottom);
   bool is_host(const Coroutine& co);
   void outermost(Entry& e, FunctionId bottom, Seen seen);
