@@ -302,7 +302,7 @@ TEST(Requests, ABlockThatMostlyFollowsAnotherOneDoesSoAfterAPauseToo) {
 TEST(Requests, ABlockThatHasCalledExitDoesNotGoOn) {
   const std::string exits = "10 request 2 7\n10 resume 2\n10 entry 11\n14 suspend yield\n";
   EXPECT_EQ(brief(requests(exits + block(20 + kPause, 3, 16))),
-            "10 4 = 4 + 0 + 0 + 0\n10020 4 = 4 + 0 + 0 + 0\n");
+            "10 4 = 4 + 0 + 0 + 0\n3020 4 = 4 + 0 + 0 + 0\n");
 }
 
 std::string phases_of(const std::string& events) {
