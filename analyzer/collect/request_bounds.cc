@@ -54,22 +54,40 @@ bool RequestBounds::is_timer(const RequestCoroutine& e, const RequestLife& life,
   return e.resumed && !e.created && is_alone(e, life) && !rules_.of(bottom, called_).main_chunk;
 }
 
-void RequestBounds::logged(const RequestLife& life) {
+void RequestBounds::note_end(const RequestLife& life, bool Block::*how) {
   for (const RequestPhase& p : life.sums.phases)
-    if (p.function != kTimerFunction) grown(blocks_, p.function).logged = true;
+    if (p.function != kTimerFunction) grown(blocks_, p.function).*how = true;
 }
 
+// Counts that the second block ran after the first one; returns what was known of them before.
+RequestBounds::Pair RequestBounds::pair(FunctionId first, FunctionId second, bool late) {
+  const uint64_t key = uint64_t{first} << 32 | second;
+  auto at = pairs_.find(key);
+  if (at == pairs_.end() && pairs_.size() >= kMaxPairs) return {};
+  if (at == pairs_.end()) at = pairs_.try_emplace(key).first;
+  const Pair before = at->second;
+  (late ? at->second.late : at->second.at_once)++;
+  return before;
+}
+
+// Within a request a pause is rare: the thread is interrupted, or the request is delayed.
 RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const RequestLife& life,
                                                FunctionId bottom, Phase phase) {
+  constexpr uint64_t kRare = 8;
   const uint64_t last = std::min(life.last.total, e.since.total);
   const auto& phases = life.sums.phases;
   if (std::any_of(phases.begin(), phases.end(),
                   [this](const RequestPhase& p) { return is_logged(p.function); }))
     return Verdict::kSame;
   Block& block = grown(blocks_, bottom);
-  if (e.since.total - last < kPauseNs) return block.follows++, Verdict::kSame;
+  const bool late = e.since.total - last >= kPauseNs;
+  const Pair known = pair(life.block, bottom, late);
+  if (!late) return block.follows++, Verdict::kSame;
+  // Never without a pause, and known to begin requests: there is no doubt.
+  if (known.at_once == 0 && known.late >= kRare && block.begins > 0) return Verdict::kOther;
   const bool ordered = phase > life.reached && life.reached != Phase::kNone;
-  const bool same = block.follows > block.begins || (ordered && block.follows == block.begins);
+  const bool same = known.at_once > kRare * known.late || (block.follows > kRare * block.begins) ||
+                    (ordered && block.begins == 0);
   return same ? Verdict::kUnsureSame : Verdict::kUnsureOther;
 }
 

@@ -28,10 +28,13 @@ void RequestCoroutines::remove(Coroutine& co) {
   free_.push_back(std::exchange(co.request_entry, RequestCoroutineId()));
 }
 
-void RequestCoroutines::wait(RequestCoroutine& e, FunctionId function, RequestLife& life) {
+void RequestCoroutines::wait(RequestCoroutine& e, FunctionId function, bool yields,
+                             RequestLife& life) {
   if (e.waiting) wake(e, life);
   e.waiting = true;
   e.wait = function;
+  e.yields = yields && life.main != e.self;
+  life.yielding += e.yields;
   e.before = {};
   e.next = life.waiting;
   if (e.next) entries_[e.next].before = e.self;
@@ -40,6 +43,7 @@ void RequestCoroutines::wait(RequestCoroutine& e, FunctionId function, RequestLi
 
 void RequestCoroutines::wake(RequestCoroutine& e, RequestLife& life) {
   e.waiting = false;
+  if (std::exchange(e.yields, false) && life.yielding) life.yielding--;
   if (e.before)
     entries_[e.before].next = e.next;
   else

@@ -29,7 +29,9 @@ struct RequestCoroutine {
   bool of_vm = false;    // Its outermost call is a step of the collector in an idle coroutine.
   bool counted = false;  // Among the coroutines of its request.
   bool waiting = false;  // In the list of its request, ...
-  FunctionId wait;       // ... because of this function.
+  FunctionId wait;       // ... because of this function, ...
+  bool yields =
+      false;  // ... by coroutine.yield: for code of its own request, and not the main one.
   RequestCoroutineId next, before;  // In that list.
   RequestId life, outer;            // Its own, and that of the running call that resumed it.
   FunctionId phase, outer_phase;    // The outermost call of its request's coroutine.
@@ -57,7 +59,7 @@ class RequestCoroutines {
   size_t size() const { return entries_.size(); }
 
   // It waits in that function, or waits no longer. life: its own one.
-  void wait(RequestCoroutine& e, FunctionId function, RequestLife& life);
+  void wait(RequestCoroutine& e, FunctionId function, bool yields, RequestLife& life);
   void wake(RequestCoroutine& e, RequestLife& life);
 
  private:

@@ -11,8 +11,7 @@
 namespace luatrace::analyze {
 namespace {
 
-// Chooses the function that a request is named by: its content block, which says what was
-// requested; if it has none, the function in which it spent most of its time.
+// The functions that requests are named by (entry_phase()).
 class Entries {
  public:
   explicit Entries(const RequestGroups::Describe& describe) : describe_(describe) {}
@@ -33,12 +32,8 @@ bool Entries::is_content(FunctionId function) {
 }
 
 FunctionId Entries::of(const RequestSums& request) {
-  const RequestPhase* best = nullptr;
-  const auto rank = [this](const RequestPhase& p) {
-    return std::pair(p.function && is_content(p.function), p.running_ns + p.wait_ns);
-  };
-  for (const RequestPhase& p : request.phases)
-    if (!best || rank(*best) < rank(p)) best = &p;
+  const auto is = [this](FunctionId function) { return function && is_content(function); };
+  const RequestPhase* best = entry_phase(request.phases, is);
   return best ? best->function : kNoFunction;
 }
 

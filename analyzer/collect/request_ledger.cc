@@ -135,7 +135,7 @@ void RequestLedger::doubt_all() {
     add_step(id, now_);
     settle_wait(life, now_.idle);
     life.state = {};
-    life.open = 0;
+    life.open = life.yielding = 0;
     life.last = now_;
     life.doubtful = true;
     life.place = static_cast<uint32_t>(doubtful_.size());
@@ -156,7 +156,7 @@ void RequestLedger::end_all() {
   while (!doubtful_.empty()) end(doubtful_.back(), lives_[doubtful_.back()].last, true);
   while (!living_.empty()) {
     const RequestId id = living_.back();
-    const bool open = lives_[id].open;
+    const bool open = lives_[id].is_open();
     end(id, open ? now_ : lives_[id].last, open);
   }
 }
@@ -176,7 +176,7 @@ void RequestLedger::end_quiet(uint64_t before) {
   List quiet;
   for (const List* list : {&living_, &doubtful_})
     for (const RequestId id : *list)
-      if (!lives_[id].open && lives_[id].last.total < before) quiet.push_back(id);
+      if (!lives_[id].is_open() && lives_[id].last.total < before) quiet.push_back(id);
   for (const RequestId id : quiet) end(id, lives_[id].last, lives_[id].doubtful);
 }
 
@@ -184,7 +184,7 @@ size_t RequestLedger::copy_open(std::vector<RequestSums>& out, StreamId stream,
                                 const RequestClock& at, size_t limit) const {
   List open;
   for (const RequestId id : living_)
-    if (lives_[id].open) open.push_back(id);
+    if (lives_[id].is_open()) open.push_back(id);
   const size_t count = open.size(), copied = std::min(limit, count);
   const auto key = [this](RequestId id) {
     return std::pair(lives_[id].sums.begin.total, lives_[id].sums.number);

@@ -41,9 +41,11 @@ struct RequestLife {
   uint64_t since = 0;          // Idle time of the stream when it began to wait in `state`.
   uint32_t place = 0;          // In living_ or doubtful_.
   uint32_t open = 0;           // Number of its coroutines with open calls.
+  uint32_t yielding = 0;       // Of those, suspended in coroutine.yield, and not the main one.
   RequestCoroutineId main;     // The coroutine of its latest phase, whose wait is the request's.
   RequestCoroutineId waiting;  // The first of its waiting coroutines, the latest one.
   Phase reached = Phase::kNone;
+  FunctionId block;        // The latest main chunk in a coroutine of its own.
   RequestStepsId steps;    // In RequestStepLog.
   bool uncounted = false;  // It began to wait in `state` before the range.
   bool entered = false;    // A block ran in a coroutine of its own, ...
@@ -51,6 +53,9 @@ struct RequestLife {
   bool restarts = false;   // The coroutine that has begun it again (ngx.exec) is gone.
   bool lives = true;
   bool doubtful = false;  // A gap began since: it lives if one of its coroutines is seen again.
+
+  // A generator that nobody resumes any more does not keep a request open.
+  bool is_open() const { return open > yielding; }
 };
 
 class RequestStepLog;

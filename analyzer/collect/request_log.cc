@@ -140,6 +140,8 @@ void RequestStream::gone(Coroutine& co, Gone how) {
   hosts_.erase(co.id);
   if (e == nullptr) return;
   const bool lives = ledger_.lives(e->life);
+  if (lives && how == Gone::kCollected)
+    ledger_[e->life].sums.unsure |= bounds_.is_abandoned(*e, ledger_[e->life]);
   if (lives && e->waiting && rules_.of(e->wait, called_).restarts) ledger_[e->life].restarts = true;
   if ((how == Gone::kLost || how == Gone::kPaused) && lives) before_gap_[co.id] = e->life;
   if (rules_.by_coroutine() && lives && ledger_[e->life].main == co.request_entry)
@@ -178,11 +180,13 @@ void RequestStream::find_bounds(Entry& e, FunctionId bottom) {
   const bool unsure = verdict == Verdict::kUnsureSame || verdict == Verdict::kUnsureOther;
   life.sums.unsure |= unsure;
   if (verdict == Verdict::kOther || verdict == Verdict::kUnsureOther) {
+    if (life.main) life.sums.unsure |= bounds_.is_abandoned(entries_[life.main], life);
+    if (!unsure && life.reached != Phase::kLog) bounds_.ended_without_log(life);
     ledger_.end(e.life, life.last, false);
     work_for(e, ledger_.begin(e.address, e.since));
     ledger_[e.life].sums.unsure = unsure;
   }
-  if (ledger_[e.life].sums.phases.empty()) bounds_.begins(bottom);
+  if (ledger_[e.life].sums.phases.empty() && !unsure) bounds_.begins(bottom);
 }
 
 // The coroutine, which works for its own request, has an outermost call.
@@ -208,6 +212,7 @@ void RequestStream::outermost(Entry& e, FunctionId bottom, Seen seen) {
   // header_filter, body_filter or log block (or balancer), even if it has only the name of a file.
   life.answered |= r.main_chunk && !own && life.entered && r.phase != Phase::kSet;
   life.entered |= r.main_chunk && own;
+  if (r.main_chunk && own) life.block = bottom;
   if (r.phase != Phase::kNone) life.reached = std::max(life.reached, r.phase);
   if (r.phase == Phase::kLog) bounds_.logged(life);
   phase_of(life.sums, e.phase);
@@ -385,9 +390,10 @@ void RequestStream::yielded(Coroutine& co, const Coroutine* resumer) {
   }
   FunctionId function = called_.function_of(co.frames[co.top].node);
   if (rules_.of(function, called_).in_nginx) bounds_.in_nginx();
+  const bool yields = called_.is_builtin(function) || rules_.of(function, called_).yields;
   if (called_.is_builtin(function) && co.top > 1)  // coroutine.yield says nothing.
     function = called_.function_of(co.frames[co.top - 1].node);
-  entries_.wait(*e, function, ledger_[e->life]);
+  entries_.wait(*e, function, yields, ledger_[e->life]);
   EntryId from;
   const RequestState state = state_of(ledger_[e->life], from);
   const bool begins = from == co.request_entry || ledger_[e->life].main == co.request_entry;
@@ -406,6 +412,17 @@ void RequestStream::resumed(Coroutine& co) {
 
 // -- Live reading --
 
+// A timer that ran before the host was known to be nginx is named by its function.
+static void name_timer(RequestSums& timer) {
+  if (timer.phases.empty() || !timer.phases[0].function) return;
+  RequestPhase first = timer.phases[0];
+  if (first.function == kTimerFunction) return;
+  timer.phases.erase(timer.phases.begin());
+  RequestPhase& named = phase_of(timer, kTimerFunction);
+  named.running_ns += first.running_ns;
+  named.wait_ns += first.wait_ns;
+}
+
 // What refers to a request that has ended means no more than none, except as a member of its list.
 void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
   constexpr size_t kMaxBeforeGap = 1 << 20;
@@ -417,7 +434,10 @@ void RequestStream::take_ended(std::vector<RequestSums>& out, StreamId number) {
   if (before_gap_.size() > kMaxBeforeGap) before_gap_.clear();
   const size_t first = out.size();
   ledger_.move_to(out, number);
-  for (size_t i = first; i < out.size(); i++) out[i].timer &= bounds_.is_nginx();
+  for (size_t i = first; i < out.size(); i++) {
+    out[i].timer &= bounds_.is_nginx();
+    if (out[i].timer) name_timer(out[i]);
+  }
 }
 
 // -- Results --

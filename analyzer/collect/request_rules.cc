@@ -25,6 +25,10 @@ constexpr std::array<std::string_view, 6> kWaitsForOthers = {
     "thread.wait", "wait", "coroutine.resume", "resume", "coroutine.__resume", "__resume"};
 constexpr std::array<std::string_view, 4> kRestarts = {"ngx.exec", "exec", "ngx.req.set_uri",
                                                        "set_uri"};
+constexpr std::array<std::string_view, 4> kYields = {"coroutine.yield", "coroutine.__yield",
+                                                     "yield", "__yield"};
+constexpr std::array<std::string_view, 4> kNeverReturns = {"ngx.exit", "exit", "ngx.redirect",
+                                                           "redirect"};
 
 template <size_t N>
 bool has(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -48,6 +52,9 @@ RequestRule rule_of(const FunctionName& f) {
   if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
   rule.waits_for_others = has(kWaitsForOthers, name);
   rule.restarts = has(kRestarts, name);
+  rule.yields = has(kYields, name);
+  rule.returns = f.kind == FunctionKind::kC && rule.work == VmWork::kNone && !rule.yields &&
+                 !rule.restarts && !has(kNeverReturns, name);
   rule.creates_timers = creates_timers(f);
   return rule;
 }

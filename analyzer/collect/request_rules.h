@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analyzer/collect/called_functions.h"
@@ -47,11 +48,26 @@ struct RequestRule {
   bool main_chunk = false;
   bool waits_for_others = false;  // While it is suspended, other coroutines of the request run.
   bool restarts = false;          // It goes back to an earlier phase (ngx.exec): it never returns.
+  bool yields = false;            // It is coroutine.yield.
+  bool returns = false;           // It waits, and is resumed then unless its request is dropped.
   VmWork work = VmWork::kNone;    // What the VM does says nothing about whose code runs.
   bool in_nginx = false;          // Only nginx has it.
   bool creates_timers = false;    // A coroutine that it creates is a timer.
   bool begins = false;            // --request-by: each call of it is a request.
 };
+
+// Chooses the phase that a request is named by: its content block, which says what was requested;
+// if it has none, that in which it spent most of its time. Null if it has none.
+template <class Phases, class IsContent>
+auto entry_phase(const Phases& phases, const IsContent& is_content) {
+  decltype(phases.data()) best = nullptr;
+  const auto rank = [&](const auto& p) {
+    return std::pair(is_content(p.function), p.running_ns + p.wait_ns);
+  };
+  for (const auto& p : phases)
+    if (!best || rank(*best) < rank(p)) best = &p;
+  return best;
+}
 
 // Without `begins`.
 RequestRule rule_of(const FunctionName& function);

@@ -48,16 +48,13 @@ void explain_hints(Table& t, const std::vector<NamedPart>& parts) {
     t.notes.push_back(kHintNote);
 }
 
-// What a request is named by: its content block, or where most of its time went.
 std::string entry_name(const Report& report, const ReportRequest& r) {
-  const ReportRequest::Phase* best = nullptr;
-  const auto rank = [&](const ReportRequest::Phase& p) {
-    return std::pair(nginx_phase(report.functions[p.function]) == "content",
-                     p.running_ns + p.wait_ns);
+  const auto is_content = [&](ReportFunctionId function) {
+    return function != kReportRoot && nginx_phase(report.functions[function]) == "content";
   };
-  for (const auto& p : r.phases)
-    if (p.function != kReportRoot && (!best || rank(*best) < rank(p))) best = &p;
-  return best ? display_name(report.functions[best->function]) : "-";
+  const ReportRequest::Phase* best = entry_phase(r.phases, is_content);
+  if (!best || best->function == kReportRoot) return "-";
+  return display_name(report.functions[best->function]);
 }
 
 std::string labels_text(const ReportRequest& r) {

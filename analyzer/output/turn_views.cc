@@ -2,7 +2,9 @@
 // --turns: a row for each of the longest turns, and one for each function with which turns began,
 // that which delayed other requests most first.
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/collect/request_rules.h"
 #include "analyzer/output/format.h"
@@ -12,13 +14,33 @@
 namespace luatrace::analyze {
 namespace {
 
-// "3, 7, 9, ... (12)": the ids that fit into a table, and the number of all.
-std::string delayed_text(const ReportTurn& t) {
+// The requests that are timers of nginx, by file and id.
+using Timers = std::set<std::pair<uint32_t, uint32_t>>;
+
+Timers timers_of(const Report& report) {
+  Timers out;
+  for (const ReportRequest& r : report.requests)
+    if (r.timer) out.emplace(r.file, r.id);
+  return out;
+}
+
+std::vector<uint32_t> delayed_timers(const ReportTurn& t, const Timers& timers) {
+  std::vector<uint32_t> out;
+  for (const uint32_t id : t.delayed_ids)
+    if (timers.contains({t.file, id})) out.push_back(id);
+  return out;
+}
+
+// "3, 7, timer 9, ... (12)": the ids that fit into a table, timers last, and the number of all.
+std::string delayed_text(const ReportTurn& t, const Timers& timers) {
   constexpr size_t kShown = 3;
   if (t.delayed == 0) return "-";
+  const auto is_timer = [&](uint32_t id) { return timers.contains({t.file, id}); };
+  std::vector<uint32_t> ids = t.delayed_ids;
+  std::stable_partition(ids.begin(), ids.end(), [&](uint32_t id) { return !is_timer(id); });
   std::string out;
-  for (size_t i = 0; i < std::min(kShown, t.delayed_ids.size()); i++)
-    out += (i ? ", " : "") + std::to_string(t.delayed_ids[i]);
+  for (size_t i = 0; i < std::min(kShown, ids.size()); i++)
+    out += (i ? ", " : "") + std::string(is_timer(ids[i]) ? "timer " : "") + std::to_string(ids[i]);
   return t.delayed <= kShown ? out : out + ", ... (" + format_count(t.delayed) + ')';
 }
 
@@ -33,7 +55,7 @@ std::string phase_of(const Report& report, const ReportTurn& t) {
   return phase == kReportRoot ? "[no phase]" : phase_name(report.functions[phase]);
 }
 
-Row turn_row(const Report& report, const ReportTurn& t) {
+Row turn_row(const Report& report, const ReportTurn& t, const Timers& timers) {
   Row row{Cell::of_time(t.start_ns),
           Cell::of_time(t.ns),
           Cell::of_text(open_ends(t.begun_before, t.unfinished)),
@@ -42,7 +64,8 @@ Row turn_row(const Report& report, const ReportTurn& t) {
           Cell::of_time(t.delayed_ns),
           Cell::of_count(t.delayed),
           Cell::of_json(json_ids(t.delayed_ids)),
-          Cell::of_text(delayed_text(t)),
+          Cell::of_json(json_ids(delayed_timers(t, timers))),
+          Cell::of_text(delayed_text(t, timers)),
           Cell::of_json(t.unfinished ? "true" : "false"),
           Cell::of_json(t.begun_before ? "true" : "false"),
           Cell::of_id(t.vm),
@@ -94,6 +117,7 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
                {"delayed_ns", "delayed"},
                {"delayed", "delayed", false, Column::kDataOnly},
                {"delayed_ids", "delayed", false, Column::kDataOnly},
+               {"delayed_timers", "delayed", false, Column::kDataOnly},
                {"ids", "requests delayed", true, Column::kTextOnly},
                {"unfinished", "", false, Column::kDataOnly},
                {"begun_before", "", false, Column::kDataOnly},
@@ -101,8 +125,8 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
                {"file", "", false, Column::kDataOnly}};
   t.columns[2].min_width = 2;
   t.columns[4].spare = 2;
-  t.columns[8].spare = 3;
-  t.columns[8].cut = Column::kList;
+  t.columns[9].spare = 3;
+  t.columns[9].cut = Column::kList;
   add_function_columns(t, "began with");
   mark_column(t, by == TurnLog::By::kStart     ? "from"
                  : by == TurnLog::By::kDelayed ? "delayed"
@@ -112,7 +136,9 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
   show_vms(t, list);
   show_files(t, list);
   if (options.limit && list.size() > options.limit) list.resize(options.limit);
-  t.rows.add(list.size(), [&report, list](size_t i) { return turn_row(report, *list[i]); });
+  t.rows.add(list.size(), [&report, list, timers = timers_of(report)](size_t i) {
+    return turn_row(report, *list[i], timers);
+  });
   note_left_out(t, all.count - t.rows.size());
   t.notes.push_back(all.count ? figures(all) : "no Lua ran");
   return t;

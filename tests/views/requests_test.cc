@@ -35,7 +35,9 @@ std::vector<ReportRequest> requests(const std::string& events, PipelineOptions o
               "func 1:15 lua chunk=\"=content_by_lua(nginx.conf:3)\"\n"
               "func 1:16 lua line=0 last=9 chunk=\"@/srv/page.lua\"\n"
               "func 1:17 lua line=0 last=9 chunk=\"@/srv/log.lua\"\n"
-              "func 1:18 lua line=0 last=9 chunk=\"@/srv/other.lua\"\n");
+              "func 1:18 lua line=0 last=9 chunk=\"@/srv/other.lua\"\n"
+              "func 1:19 c addr=0x19 name=\"coroutine.__yield\"\n"
+              "func 1:20 c addr=0x20 name=\"coroutine.__resume\"\n");
   for (size_t at; (at = text.find("\nstart\n")) != text.npos;)
     text.replace(at, 7, "\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start rec=1\n");
   return report_of(to_binary(text), options).requests;
@@ -222,6 +224,58 @@ TEST(Requests, APauseDecidesWhatPhasesDoNot) {
             "1 1~ 1~ ");
 }
 
+// Under load the memory of a request is used again at once, by a request of another connection.
+TEST(Requests, AnotherConnectionsRequestFollowsAfterAShortPause) {
+  std::string events;
+  for (int i = 0; i < 10; i++) {
+    events += block(10 + 5'000 * i, 2 + i, i % 2 ? 18 : 16);
+    EXPECT_EQ(requests(events).size(), static_cast<size_t>(i + 1));
+  }
+}
+
+// A block that has often begun requests after a pause, and never followed that one without.
+TEST(Requests, WhatAlwaysHappensAfterAPauseIsCertain) {
+  std::string events;
+  for (int i = 0; i < 40; i++) events += block(10 + 2 * kPause * i, 2 + i, i % 4 < 2 ? 16 : 18);
+  const std::vector<ReportRequest> list = requests(events);
+  ASSERT_EQ(list.size(), 40u);
+  EXPECT_TRUE(list[2].unsure);
+  for (size_t i = 36; i < 40; i++) EXPECT_FALSE(list[i].unsure) << i;
+}
+
+// The same block in a location with a log block and in one without.
+TEST(Requests, ALogBlockOfSomeLocationsEndsOnlyTheirRequests) {
+  const std::string logged =
+      block(10, 2, 16) + "20 request 1 7\n20 entry 12\n21 return 12\n21 request 1 0\n";
+  EXPECT_EQ(blocks_of(requests(logged + block(100'000, 3, 16) + block(200'000, 4, 16) +
+                               block(300'000, 5, 11))),
+            "2 1 1~ 1~ ");
+}
+
+// The module resumes a generator by the host. Nobody resumes it any more when its request has
+// ended.
+TEST(Requests, ASuspendedGeneratorDoesNotKeepARequestOpen) {
+  const std::string events =
+      "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n11 create 3\n12 entry 20\n"
+      "13 suspend yield\n13 resume 3\n13 entry 1\n14 entry 19\n15 suspend yield\n16 resume 2\n"
+      "17 return 20\n";
+  EXPECT_EQ(brief(requests(events + "18 return 15\n18 suspend done\n90 time\n")),
+            "10 8 = 7 + 1 + 0 + 0\n");
+  // While its block runs the request is open, and so it is if what is suspended waits elsewhere.
+  EXPECT_EQ(brief(requests(events + "18 entry 13\n18 suspend yield\n90 time\n")),
+            "10 80 = 7 + 73 + 0 + 0>\n");
+}
+
+// The client is gone, and so is the coroutine that waited for it; no log block ran.
+TEST(Requests, TheEndOfAnAbandonedRequestIsUnsure) {
+  const std::string waits = "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry ";
+  const auto unsure = [&](const std::string& rest) { return requests(waits + rest)[0].unsure; };
+  EXPECT_TRUE(unsure("13\n13 suspend yield\n90 collect 2\n99 time\n"));
+  EXPECT_TRUE(unsure("13\n13 suspend yield\n" + access(90, 3, "7")));
+  EXPECT_FALSE(unsure("13\n13 suspend yield\n" + log_block(20, "7") + "90 collect 2\n"));
+  EXPECT_FALSE(unsure("14\n13 suspend yield\n90 collect 2\n99 time\n"));  // ngx.exec
+}
+
 // A log block, which shows the end of each request.
 TEST(Requests, APauseDecidesNothingWhereALogBlockRan) {
   const auto logged = [](int at, int co, int pause) {
@@ -248,7 +302,7 @@ TEST(Requests, ABlockThatMostlyFollowsAnotherOneDoesSoAfterAPauseToo) {
 TEST(Requests, ABlockThatHasCalledExitDoesNotGoOn) {
   const std::string exits = "10 request 2 7\n10 resume 2\n10 entry 11\n14 suspend yield\n";
   EXPECT_EQ(brief(requests(exits + block(20 + kPause, 3, 16))),
-            "10 4 = 4 + 0 + 0 + 0\n10020 4 = 4 + 0 + 0 + 0\n");
+            "10 4 = 4 + 0 + 0 + 0\n3020 4 = 4 + 0 + 0 + 0\n");
 }
 
 std::string phases_of(const std::string& events) {
@@ -291,7 +345,12 @@ TEST(Requests, ATimerIsKnownWithoutTheCreationOfItsCoroutine) {
       requests(block(10, 2, 11) + block(20, 3, 1) + block(30, 4, 2) + block(40, 5, 15));
   ASSERT_EQ(list.size(), 4u);
   for (size_t i = 0; i < 4; i++) EXPECT_EQ(list[i].timer, i == 1 || i == 2) << i;
-  EXPECT_TRUE(requests(block(10, 2, 1) + block(20, 3, 15))[0].timer);
+  // Also if nginx is recognized later.
+  const std::vector<ReportRequest> early =
+      requests(block(10, 2, 1) + block(20, 3, 15) + block(30, 4, 2));
+  ASSERT_EQ(early.size(), 3u);
+  EXPECT_TRUE(early[0].timer);
+  EXPECT_EQ(early[0].phases[0].function, early[2].phases[0].function);
 }
 
 // A loop that waits when the recording begins: its stack comes before its request.

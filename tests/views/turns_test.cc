@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "../analyzer/model.h"
+#include "analyzer/output/views.h"
 #include "analyzer/pipeline.h"
 #include "request_traces.h"
 #include "support.h"
@@ -68,6 +69,24 @@ std::string text_of(const std::string& events) {
   std::string text = trace_text(events);
   const std::string begin = "\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start rec=1\n";
   return text.replace(text.find("\nstart\n"), 7, begin);
+}
+
+// A timer (2), which sleeps, and a request (3), which waits, while another one (4) holds the
+// worker.
+TEST(Turns, NameDelayedTimersAsSuch) {
+  std::string text = text_of(
+      "start\n10 create 2\n10 request 2 7\n10 resume 2\n10 entry 1\n11 suspend yield\n"
+      "12 create 3\n12 request 3 8\n12 resume 3\n12 entry 11\n13 suspend yield\n"
+      "20 create 4\n20 request 4 9\n20 resume 4\n20 entry 11\n90 return 11\n90 suspend done\n"
+      "91 resume 2\n92 return 1\n92 suspend done\n93 resume 3\n94 return 11\n94 suspend done\n");
+  text.insert(text.find("func 1:1 "), "func 1:11 lua chunk=\"=access_by_lua(nginx.conf:1)\"\n");
+  const Report report = turns_of(to_binary(text));
+  std::ostringstream out;
+  write_text(out, turn_views(report, {})[0], {});
+  EXPECT_NE(out.str().find(" 2, timer 1 "), std::string::npos) << out.str();
+  std::ostringstream csv;
+  write_csv(csv, turn_views(report, {}));
+  EXPECT_NE(csv.str().find("\"[1, 2]\",[1],"), std::string::npos) << csv.str();
 }
 
 // The host resumes 2, in which f1 runs until it yields to the host, and then the main coroutine.

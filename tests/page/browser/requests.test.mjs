@@ -49,9 +49,9 @@ test("a page without requests has no such view", async (t) => {
 test("the table has the columns of --requests, sorted by wall; headings sort it", async (t) => {
   const page = await open(t);
   assert.deepEqual(await rows(page), [
-    ["3", "4.000 ms", "40.10 ms", "10.00 µs", "0 ns", "40.00 ms", "90.00 µs", "1", "", "access 10.00 µs"],
-    ["2", "400.0 µs", "3.230 ms", "180.0 µs", "3.000 ms", "50.00 µs", "0 ns", "1", "receive > ngx.sleep 3.000 ms", "content 180.0 µs + 3.000 ms"],
-    ["1", "0 ns", "1.000 ms", "300.0 µs", "500.0 µs", "180.0 µs", "20.00 µs", "2", "ngx.sleep 500.0 µs", "access 100.0 µs, content 200.0 µs + 500.0 µs"],
+    ["3", "4.000 ms", "40.10 ms", "10.00 µs", "0 ns", "40.00 ms", "90.00 µs", "1", "access_by_lua(nginx.conf:12)", "", "access 10.00 µs"],
+    ["2", "400.0 µs", "3.230 ms", "180.0 µs", "3.000 ms", "50.00 µs", "0 ns", "1", "content_by_lua(nginx.conf:15)", "receive > ngx.sleep 3.000 ms", "content 180.0 µs + 3.000 ms"],
+    ["1", "0 ns", "1.000 ms", "300.0 µs", "500.0 µs", "180.0 µs", "20.00 µs", "2", "content_by_lua(nginx.conf:15)", "ngx.sleep 500.0 µs", "access 100.0 µs, content 200.0 µs + 500.0 µs"],
   ]);
   for (const [key, wanted] of [["running", ["1", "2", "3"]], ["wait", ["2", "1", "3"]], ["id", ["1", "2", "3"]], ["id", ["3", "2", "1"]], ["longest", ["3", "1", "2"]]]) {
     await page.click(`#requestTable th[data-key=${key}] button`);

@@ -28,16 +28,25 @@ function readRequest(index, number, steps, nameOf, phaseName) {
   const [file, id, vm, distance, running, wait, others, rest, coroutines, flag] = Array.from({ length: 10 }, number);
   const items = (read) => Array.from({ length: number() }, read);
   const waits = merged(items(() => [nameOf(number(), number()), number(), number()]));
-  const phases = merged(items(() => [phaseName(number()), number(), number()]));
+  const parts = items(() => [number(), number(), number()]);
+  const phases = merged(parts.map(([func, ...times]) => [phaseName(func), ...times]));
   const first = steps.begin.length;
   readSteps(steps, number(), number);
   return {
-    index, file, id, vm, begin: distance % 2 ? -(distance - 1) / 2 : distance / 2, running, wait, others, rest, coroutines, waits, phases, first, last: steps.begin.length,
+    index, file, id, vm, begin: distance % 2 ? -(distance - 1) / 2 : distance / 2, running, wait, others, rest, coroutines, waits, phases, entry: entryOf(parts, nameOf, phaseName), first, last: steps.begin.length,
     wall: running + wait + others + rest,
     begunBefore: (flag & flags.begunBefore) !== 0,
     unfinished: (flag & flags.unfinished) !== 0,
     timer: (flag & flags.timer) !== 0,
   };
+}
+
+// What a request is named by, as in --requests: its content block, or where most of its time went.
+function entryOf(parts, nameOf, phaseName) {
+  const rank = ([func, running, wait]) => [phaseName(func) === "content" ? 1 : 0, running + wait];
+  const less = ([a, b], [c, d]) => a < c || (a === c && b < d);
+  const best = parts.reduce((a, b) => (a && !less(rank(a), rank(b)) ? a : b), null);
+  return best && best[0] ? nameOf(best[0]) : "";
 }
 
 // Items of the same name are one, in the place of the first.

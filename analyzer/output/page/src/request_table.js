@@ -15,6 +15,7 @@ const requestColumns = [
   time("others", "Others", "Others held the worker"),
   time("rest", "Unattributed", "No call runs, nor does it wait in one"),
   { key: "coroutines", label: "Coroutines", value: (r) => r.coroutines },
+  { key: "entry", label: "Entry", text: true, value: (r) => r.entry, title: "Its content block, or where most of its time went" },
   { key: "longest", label: "Longest wait", text: true, value: (r) => longestWait(r) },
   { key: "phases", label: "Phases (running + waits)", text: true, value: (r) => phasesText(r) },
 ];
