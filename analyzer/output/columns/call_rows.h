@@ -19,7 +19,7 @@
 
 namespace luatrace::analyze {
 
-class CallRows : public CallObserver, private CallWriter {
+class CallRows final : public CallObserver, private CallWriter {
  public:
   // Its columns, in the order of the table.
   enum Column {
