@@ -23,18 +23,19 @@ constexpr Meaning kFiles[] = {{"luatrace-record, luatrace-analyze, luatrace-top"
 constexpr Meaning kStatuses[] = {{"125", "wrong usage, or the program cannot be executed"},
                                  {"other", "that of the program"}};
 
-constexpr Program kProgram = {"luatrace",
-                              "records LuaJIT programs, and shows what they spent their time on",
-                              kUses,
-                              "Runs one of the programs of luatrace.\n",
-                              kNotes,
-                              kOptions,
-                              kStatuses,
-                              kExamples,
-                              kEnvironment,
-                              kFiles,
-                              "luatrace-record(1), luatrace-analyze(1), luatrace-top(1)",
-                              Operands::kProgram};
+constexpr Program kProgram = {
+    "luatrace",
+    "records LuaJIT programs, and shows what they spent their time on",
+    kUses,
+    "Runs one of the programs of luatrace.\n",
+    kNotes,
+    kOptions,
+    kStatuses,
+    kExamples,
+    kEnvironment,
+    kFiles,
+    "luatrace-record(1), luatrace-analyze(1), luatrace-top(1), luatrace-fleet(1)",
+    Operands::kProgram};
 
 }  // namespace
 

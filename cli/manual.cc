@@ -10,12 +10,12 @@ int main(int argc, char** argv) {
   using namespace luatrace;
   const std::string name = argc > 1 ? argv[1] : "", form = argc > 2 ? argv[2] : "";
   const Program* program = nullptr;
-  for (const Program* known :
-       {&luatrace_program(), &analyze_program(), &record_program(), &top_program()})
+  for (const Program* known : {&luatrace_program(), &analyze_program(), &fleet_program(),
+                               &record_program(), &top_program()})
     if (name == known->name) program = known;
   if (argc != 5 || !program || (form != "man" && form != "bash" && form != "zsh")) {
-    std::cerr
-        << "usage: luatrace-manual luatrace[-analyze|-record|-top] man|bash|zsh VERSION FILE\n";
+    std::cerr << "usage: luatrace-manual luatrace[-analyze|-fleet|-record|-top] man|bash|zsh "
+                 "VERSION FILE\n";
     return 1;
   }
   std::ofstream out(argv[4], std::ios::trunc);

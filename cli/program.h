@@ -73,11 +73,12 @@ struct Program {
 };
 
 // The programs' tables (analyzer/options/option_table.cc, recorder/option_table.cc,
-// analyzer/top/option_table.cc, cli/luatrace_table.cc).
+// analyzer/top/option_table.cc, fleet/option_table.cc, cli/luatrace_table.cc).
 const Program& analyze_program();
 const Program& record_program();
 const Program& luatrace_program();
 const Program& top_program();
+const Program& fleet_program();
 
 // The programs that `luatrace` runs: their names after "luatrace-", separated by blanks.
 constexpr const char* kPrograms = "record analyze top";

@@ -74,6 +74,33 @@ void CallLog::finish() {
   chains_.clear();
 }
 
+// -- Runs --
+
+// The lane must be as it is after time has passed in the coroutine. Only the outermost call's end
+// can then change more than the lane itself, and a run ends with it.
+bool CallLog::begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) {
+  if (now <= lanes_.from() || until >= lanes_.to()) return false;
+  Chain& chain = chains_[stream];
+  if (chain.empty() || chain.current().coroutine != co.id) return false;
+  CallLane* l = chain.current().lane;
+  if (!l || l->state != LaneState::kOwn || l->early || l->open.empty()) return false;
+  if (l->open.back().marker || l->open[0].depth != 1 || l->written != l->open.size()) return false;
+  run_ = {l, &chain, now};
+  return true;
+}
+
+void CallLog::run_opened(const Coroutine& co, ThreadId, const Open& call, uint64_t now) {
+  add_run_time(now);
+  lanes_.begin_call(*run_.lane, co, call, now);
+}
+
+void CallLog::run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd&) {
+  add_run_time(now);
+  if (run_.lane->open.back().depth != depth) return;
+  lanes_.end_call(*run_.lane, co, now);
+  if (run_.lane->open.empty()) calls_changed(*run_.chain, co.id, now);
+}
+
 // -- The running chain --
 
 // A coroutine waits as soon as one that it has resumed, directly or not, has an open call. Until

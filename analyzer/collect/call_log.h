@@ -8,6 +8,7 @@
 
 #include <array>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyzer/collect/call_lanes.h"
@@ -35,6 +36,9 @@ class CallLog : public CallObserver {
   void add_self_time(FilteredProfile::Machine& machine, StreamId stream, uint64_t from, uint64_t to,
                      Owner owner) override;
   void gone(const Coroutine& co, StreamId stream, uint64_t now) override;
+  bool begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) override;
+  void run_opened(const Coroutine& co, ThreadId tid, const Open& call, uint64_t now) override;
+  void run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd& end) override;
 
   void finish();
 
@@ -43,6 +47,16 @@ class CallLog : public CallObserver {
     uint64_t links = 0;  // StackMachine::links() when the chain was built.
   };
 
+  // Of the run: the lane of its coroutine, and until when its time was added.
+  struct Run {
+    CallLane* lane = nullptr;
+    Chain* chain = nullptr;
+    uint64_t since = 0;
+  };
+
+  void add_run_time(uint64_t now) {
+    run_.lane->open.back().self += now - std::exchange(run_.since, now);
+  }
   CallLane& lane(StreamId stream, CoroutineId coroutine, ThreadId tid);
   void switched(FilteredProfile::Machine& machine, StreamId stream, Chain& chain, uint64_t tick);
   bool follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* to, bool resumes,
@@ -58,6 +72,7 @@ class CallLog : public CallObserver {
   const bool own_stacks_;
   SliceNumbers& used_;
   CallLanes lanes_;
+  Run run_;
   std::unordered_map<StreamId, Chain, RandomHash> chains_;
 };
 

@@ -256,10 +256,35 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
   run_.collector = run_.compiler = 0;
   if (coroutines && run_.in_range) log_running(machine, now);
+  if (!calls.empty() && !report_run(machine.current(), now, until)) return false;
   if (requests) request_stream_->begin_turn(machine.current(), false);
   if (request_groups) request_stream_->ran_calls(machine.current(), now, now, facts_.clock);
   follow_group(machine.current());
   return true;
+}
+
+// Whether all observers accept the run. Which request it works for does not change in it, and is
+// settled before, as it is when time passes in single calls.
+bool FilteredProfile::report_run(Coroutine& co, uint64_t now, uint64_t until) {
+  if (!run_.counts || !placement_.is_plain() || scope_.is_of_coroutines()) return false;
+  for (auto* o : calls)
+    if (!o->begin_run(co, scope_.number(), now, until)) return false;
+  if (!requests) return true;
+  request_stream_->ran_calls(co, now, now, facts_.clock);
+  run_.request = request_stream_->work_of(co).request;
+  return true;
+}
+
+void FilteredProfile::report_run_opened(const Coroutine& co, uint32_t index, uint64_t now) {
+  const Place p = place(co, index);
+  if (!p.shown) return;
+  for (auto* o : calls) o->run_opened(co, scope_.tid(), {index, p.function}, now);
+}
+
+void FilteredProfile::report_run_closed(const Coroutine& co, uint32_t index, uint64_t now,
+                                        uint64_t running) {
+  const CallEnd end{CallEnding::kReturn, running != kNotSeen, run_.request};
+  for (auto* o : calls) o->run_closed(co, index, now, end);
 }
 
 void FilteredProfile::end_run(uint64_t from, uint64_t to) {

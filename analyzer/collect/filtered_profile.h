@@ -58,6 +58,15 @@ class CallObserver {
   virtual void add_self_time(StackMachine<FilteredProfile>& machine, StreamId stream, uint64_t from,
                              uint64_t to, Owner owner) = 0;
   virtual void gone(const Coroutine& co, StreamId stream, uint64_t now) = 0;
+
+  // An observer may accept runs (machine/machine.h) of a coroutine whose calls are all shown: then
+  // calls begin and end by these, the time between is that of the innermost call, and `top` is not
+  // up to date. An accepted run may be empty.
+  virtual bool begin_run(const Coroutine&, StreamId, uint64_t /*now*/, uint64_t /*until*/) {
+    return false;
+  }
+  virtual void run_opened(const Coroutine&, ThreadId, const Open&, uint64_t /*now*/) {}
+  virtual void run_closed(const Coroutine&, uint32_t /*depth*/, uint64_t /*now*/, const CallEnd&) {}
 };
 
 class FilteredProfile {
@@ -157,19 +166,22 @@ class FilteredProfile {
 
   // False if a view needs more than sums.
   bool takes_runs() const {
-    return !slow && !timeline && !threads && calls.empty() &&
-           !(requests && requests->follows_calls());
+    return !slow && !timeline && !threads && !(requests && requests->follows_calls());
   }
   bool begin_run(Machine& machine, uint64_t until);
   void add_self_time(uint32_t raw, uint64_t ticks) {
     machine_tree()[NodeId(raw)].self += ticks & run_.time_mask;
   }
-  void run_opened(Coroutine& co, uint32_t index) {
+  void run_opened(Coroutine& co, uint32_t index, uint64_t now) {
     const uint32_t raw = co.frames[index].node;
     machine_tree()[NodeId(raw)].calls += run_.counts;
     co.notes[index] = {raw, {}, run_.counts};
+    if (!calls.empty()) report_run_opened(co, index, now);
   }
-  void run_closed(const FrameNotes& f, uint64_t running) {
+  void run_closed(Coroutine& co, uint32_t index, uint64_t now, uint64_t running) {
+    if (!calls.empty()) report_run_closed(co, index, now, running);
+    if (running == kNotSeen) return;
+    const FrameNotes& f = co.notes[index];
     if (requests) run_.add(request_stream_->vm_work(placement_.function_of(f.node)), running);
     if (!f.counted || !run_.in_range) return;
     if (const FunctionId function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
@@ -189,6 +201,7 @@ class FilteredProfile {
     bool counts = false;                   // Whether calls are counted.
     uint64_t time_mask = 0;                // Mask of the ticks that are counted: all bits or none.
     uint64_t collector = 0, compiler = 0;  // Ticks of their calls that ended.
+    uint32_t request = 0;                  // That the calls work for; only if there are observers.
 
     void add(VmWork work, uint64_t ticks) {
       if (work == VmWork::kCollector) collector += ticks;
@@ -205,6 +218,9 @@ class FilteredProfile {
   }
   void leave_call(Coroutine& co, uint64_t now, uint64_t running);
   void report_end(const Coroutine& co, uint64_t now, bool begun);
+  bool report_run(Coroutine& co, uint64_t now, uint64_t until);
+  void report_run_opened(const Coroutine& co, uint32_t index, uint64_t now);
+  void report_run_closed(const Coroutine& co, uint32_t index, uint64_t now, uint64_t running);
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];

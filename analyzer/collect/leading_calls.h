@@ -51,8 +51,10 @@ class LeadingCalls {
   bool takes_runs() const { return true; }
   bool begin_run(Machine& machine, uint64_t);
   void add_self_time(uint32_t, uint64_t) {}
-  void run_opened(Coroutine& co, uint32_t index) { begin(co, index); }
-  void run_closed(const FrameNotes& f, uint64_t running) { end(f, running); }
+  void run_opened(Coroutine& co, uint32_t index, uint64_t) { begin(co, index); }
+  void run_closed(Coroutine& co, uint32_t index, uint64_t, uint64_t running) {
+    if (running != kNotSeen) end(co.notes[index], running);
+  }
   void end_run(uint64_t, uint64_t) {}
 
  private:

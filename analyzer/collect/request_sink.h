@@ -48,8 +48,8 @@ struct RequestInterval {
 struct IgnoredEvents {
   void on_thread(ThreadId) {}
   void attached(Coroutine&, bool, uint64_t) {}
-  void run_opened(Coroutine&, uint32_t) {}
-  void run_closed(const FrameNotes&, uint64_t) {}
+  void run_opened(Coroutine&, uint32_t, uint64_t) {}
+  void run_closed(Coroutine&, uint32_t, uint64_t, uint64_t) {}
 };
 
 class RequestSink final : public CalledFunctions, public IgnoredEvents {

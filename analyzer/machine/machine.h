@@ -86,10 +86,10 @@
 //   bool begin_run(Machine&, uint64_t until)
 //        Whether it accepts a run that ends no later than `until`.
 //   void add_self_time(uint32_t node, uint64_t ticks)
-//   void run_opened(Coroutine&, uint32_t index)
+//   void run_opened(Coroutine&, uint32_t index, uint64_t now)
 //        As opened(), but `top` is not up to date.
-//   void run_closed(const FrameNotes&, uint64_t running)
-//        As closed(); beginning and end were seen.
+//   void run_closed(Coroutine&, uint32_t index, uint64_t now, uint64_t running)
+//        As closed(), by a return; `top` is not up to date.
 //   void end_run(uint64_t from, uint64_t to)
 #pragma once
 

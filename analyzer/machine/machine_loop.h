@@ -102,7 +102,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
         node = sink_.enter(node, function);
       *++top = {now - suspended, node, id};
       if constexpr (Sink::kFrames)
-        sink_.run_opened(co, static_cast<uint32_t>(top - base));
+        sink_.run_opened(co, static_cast<uint32_t>(top - base), now);
       else
         sink_.call(node);
       note(Note::kEntry, static_cast<uint32_t>(top - base), function);
@@ -111,13 +111,12 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       now += delta;
       left -= delta;
       sink_.add_self_time(node, delta);
-      if (top->start != kNotSeen) {
-        const uint64_t running = now - suspended - top->start;
-        if constexpr (Sink::kFrames)
-          sink_.run_closed(co.notes[static_cast<size_t>(top - base)], running);
-        else
-          sink_.ended(node, ids_(id), running);
-      }
+      const bool seen = top->start != kNotSeen;
+      const uint64_t running = seen ? now - suspended - top->start : kNotSeen;
+      if constexpr (Sink::kFrames)
+        sink_.run_closed(co, static_cast<uint32_t>(top - base), now, running);
+      else if (seen)
+        sink_.ended(node, ids_(id), running);
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
       --top;
       node = top->node;

@@ -15,7 +15,8 @@ import slowdown
 from setup import ROOT, Missing, Setup, machine
 
 SECTIONS = {"idle": [idle.section], "events": [events.section],
-            "slowdown": [slowdown.section], "comparison": [comparison.section], "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
+            "slowdown": [slowdown.section], "comparison": [comparison.section], "parquet": [analysis.rows],
+            "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
 
 
 def parse(argv):

@@ -4,6 +4,7 @@ three sizes; the cost of histograms, the gain from threads, the cost of compress
 per event of real traces."""
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from recording import trace_of
 from runner import at_once, measure
@@ -104,6 +105,25 @@ def threads(setup):
         table.add(name, *(f"{setup.args.events / best[n].wall / 1e6:.1f}" for n in (1, 2)),
                   f"{speed:.2f}", f"{best[2].cpu / best[1].cpu:.2f}", f"{machine:.2f}",
                   f"{speed / machine:.2f}", f"{size:.2f}")
+    return table
+
+
+def rows(setup):
+    """--format parquet, and the same trace without it in the same rounds: what reading alone costs."""
+    table = Table("Parquet: millions of calls per CPU second, one thread, reading included",
+                  "5 at up to 6 bytes a call",
+                  ["trace", "calls", "reading alone", "Parquet", "÷ reading alone", "bytes/call", "peak MiB"])
+    for name, *synth in (("1,000 functions",), ("1,000 functions, compressed", "--compress")):
+        with synthetic(setup, 1000, *synth) as path, \
+                TemporaryDirectory(dir=setup.args.tmp) as folder:
+            analyze = [setup.product("luatrace-analyze"), "--jobs", 1, path]
+            best = turns(setup, {"reading": analyze, "Parquet":
+                                 [*analyze, "--format", "parquet", "--force", "-o", folder]}, "user")
+            size = (Path(folder) / "calls.parquet").stat().st_size
+        calls = setup.args.events // 2
+        reading, parquet = best["reading"].user, best["Parquet"].user
+        table.add(name, calls, f"{calls / reading / 1e6:.1f}", f"{calls / parquet / 1e6:.2f}",
+                  f"{parquet / reading:.1f}", f"{size / calls:.2f}", f"{best['Parquet'].peak_mib:.0f}")
     return table
 
 

@@ -117,6 +117,7 @@ class Cost:
     """Resources of one command."""
 
     cpu: float  # seconds, user + system, all threads
+    user: float  # of these, user
     wall: float  # seconds
     peak_mib: float
     output: str
@@ -144,4 +145,4 @@ def measure(command, discard=False):
     if child.returncode:
         raise Missing(f"{' '.join(map(str, command))}: status {child.returncode}")
     wall = time.monotonic() - start
-    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, output)
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_utime, wall, usage.ru_maxrss / 1024, output)

@@ -29,20 +29,10 @@ std::string text_of(const std::string& samples) {
 }
 
 // The report of several traces or profiles, in text or binary form.
-Report report_of(const std::vector<std::string>& files, PipelineOptions options = {}) {
-  Pipeline pipeline(std::move(options), [](const std::string&) {});
-  for (const std::string& bytes : files) {
-    Input input("trace", std::vector<uint8_t>(bytes.begin(), bytes.end()));
-    Diagnostics diag("trace", [](const std::string&) {});
-    pipeline.read(input, diag);
-  }
-  return pipeline.finish();
-}
-
-std::string saved(const Report& report) {
-  std::ostringstream out;
-  write_profile(out, report);
-  return out.str();
+Report report_of(const std::vector<std::string>& texts, PipelineOptions options = {}) {
+  std::vector<FileBytes> files;
+  for (const std::string& bytes : texts) files.push_back(file_bytes("trace", bytes));
+  return analyze::report_of(files, std::move(options));
 }
 
 uint64_t self_of(const Report& report, const std::string& name) {

@@ -10,6 +10,7 @@
 #include "analyzer/read/text_reader.h"
 #include "analyzer/read/trace_reader.h"
 #include "analyzer/report/cpu_times.h"
+#include "analyzer/report/saved_profile.h"
 
 namespace luatrace::analyze {
 
@@ -44,6 +45,26 @@ Analysed analyse(const std::vector<uint8_t>& bytes) {
 
 Analysed analyse(const std::string& text) {
   return analyse(std::vector<uint8_t>(text.begin(), text.end()));
+}
+
+FileBytes file_bytes(const std::string& name, const std::string& bytes) {
+  return {name, std::vector<uint8_t>(bytes.begin(), bytes.end())};
+}
+
+Report report_of(const std::vector<FileBytes>& files, PipelineOptions options) {
+  Pipeline pipeline(std::move(options), [](const std::string&) {});
+  for (const FileBytes& f : files) {
+    Input input(f.name, f.bytes);
+    Diagnostics diag(f.name, [](const std::string&) {});
+    pipeline.read(input, diag);
+  }
+  return pipeline.finish();
+}
+
+std::string saved(const Report& report) {
+  std::ostringstream out;
+  write_profile(out, report);
+  return out.str();
 }
 
 std::string trace_text(const std::string& events) {

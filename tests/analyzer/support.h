@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/pipeline.h"
 #include "analyzer/report/report.h"
 
 namespace luatrace::analyze {
@@ -23,6 +24,17 @@ struct Analysed {
 // Analyses a trace in binary or text form.
 Analysed analyse(const std::vector<uint8_t>& bytes);
 Analysed analyse(const std::string& text);
+
+// A trace or saved profile in memory; traces may be text.
+struct FileBytes {
+  std::string name;
+  std::vector<uint8_t> bytes;
+};
+FileBytes file_bytes(const std::string& name, const std::string& bytes);
+// The report of all files, as luatrace-analyze makes it. Throws what Pipeline throws.
+Report report_of(const std::vector<FileBytes>& files, PipelineOptions options);
+// The saved profile of a report.
+std::string saved(const Report& report);
 
 // A text trace: clock of 1 ns, one process and stream, functions f1..f9 (id = number, line = 10 *
 // number), then `events`, in which a line "10 entry 1" is short for "10 1 entry 1"; then the end.

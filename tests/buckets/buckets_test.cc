@@ -31,29 +31,12 @@ std::string slow_clock(uint64_t start = kStart) {
 }
 
 using Bytes = std::vector<uint8_t>;
-struct File {
-  std::string name;
-  Bytes bytes;
-};
-File file(const std::string& name, const std::string& text) {
-  return {name, Bytes(text.begin(), text.end())};
-}
+using File = FileBytes;
+constexpr auto file = file_bytes;
 
 Report read(const std::vector<File>& files, PipelineOptions options) {
   options.histograms = true;
-  Pipeline pipeline(options, [](const std::string&) {});
-  for (const File& f : files) {
-    Input input(f.name, f.bytes);
-    Diagnostics diag(f.name, [](const std::string&) {});
-    pipeline.read(input, diag);
-  }
-  return pipeline.finish();
-}
-
-std::string saved(const Report& report) {
-  std::ostringstream out;
-  write_profile(out, report);
-  return out.str();
+  return report_of(files, std::move(options));
 }
 
 PipelineOptions with_buckets(uint64_t width, size_t jobs = 1) {

@@ -18,12 +18,6 @@
 namespace luatrace::analyze {
 namespace {
 
-std::string saved(const Report& report) {
-  std::ostringstream out;
-  write_profile(out, report);
-  return out.str();
-}
-
 void load(Report& report, const std::string& bytes) {
   Input input("p", std::vector<uint8_t>(bytes.begin(), bytes.end()));
   ASSERT_TRUE(is_profile(input));

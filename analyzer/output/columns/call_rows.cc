@@ -19,12 +19,14 @@ constexpr const char* kEndNames[kCallEndings] = {"return",    "tail call", "erro
 
 std::vector<ParquetColumn> CallRows::columns() {
   using C = ParquetColumn;
-  return {{C::kText, "file"},     {C::kText, "host"},          {C::kInt32, "process"},
-          {C::kInt32, "thread"},  {C::kInt32, "vm"},           {C::kInt32, "coroutine"},
-          {C::kInt32, "request"}, {C::kText, "labels"},        {C::kText, "function"},
-          {C::kText, "caller"},   {C::kInt64, "start_ns"},     {C::kInt64, "inclusive_ns"},
-          {C::kInt64, "self_ns"}, {C::kInt64, "suspended_ns"}, {C::kText, "beginning"},
-          {C::kText, "end"}};
+  return {{C::kText, "file", true},      {C::kText, "host", true},
+          {C::kInt32, "process", true},  {C::kInt32, "thread", true},
+          {C::kInt32, "vm", true},       {C::kInt32, "coroutine", true},
+          {C::kInt32, "request", true},  {C::kText, "labels", true},
+          {C::kText, "function"},        {C::kText, "caller"},
+          {C::kInt64, "start_ns"},       {C::kInt64, "inclusive_ns"},
+          {C::kInt64, "self_ns"},        {C::kInt64, "suspended_ns", true},
+          {C::kText, "beginning", true}, {C::kText, "end", true}};
 }
 
 CallRows::CallRows(ParquetFile& table, SliceNumbers& used, const TraceFacts& facts,

@@ -19,7 +19,7 @@
 
 namespace luatrace::analyze {
 
-class CallRows : public CallObserver, private CallWriter {
+class CallRows final : public CallObserver, private CallWriter {
  public:
   // Its columns, in the order of the table.
   enum Column {
@@ -61,6 +61,19 @@ class CallRows : public CallObserver, private CallWriter {
   void gone(const Coroutine& co, StreamId stream, uint64_t now) override {
     end_ = {};
     log_.gone(co, stream, now);
+  }
+  bool begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) override {
+    return log_.begin_run(co, stream, now, until);
+  }
+  void run_opened(const Coroutine& co, ThreadId tid, const Open& call, uint64_t now) override {
+    tid_ = tid;
+    log_.run_opened(co, tid, call, now);
+  }
+  void run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd& end) override {
+    end_ = end;
+    ending_ = &co;
+    log_.run_closed(co, depth, now, end);
+    ending_ = nullptr;
   }
   void finish() override { log_.finish(); }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "base/leb128.h"
 
@@ -20,6 +21,16 @@ size_t run_length(std::span<const uint32_t> values) {
   return n;
 }
 
+// Stores the values as little-endian T; a loop that the compiler can vectorize.
+template <class T>
+void store(char* to, std::span<const uint32_t> values) {
+  static_assert(std::endian::native == std::endian::little);
+  for (size_t i = 0; i < values.size(); i++) {
+    const T value = static_cast<T>(values[i]);
+    std::memcpy(to + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
 // values: whole groups, except at the end of the page, where the last one is filled up.
 void put_groups(std::string& out, std::span<const uint32_t> values, uint32_t bytes) {
   if (values.empty()) return;
@@ -28,8 +39,9 @@ void put_groups(std::string& out, std::span<const uint32_t> values, uint32_t byt
   const size_t at = out.size();
   out.resize(at + groups * kGroup * bytes);
   char* to = out.data() + at;
-  for (const uint32_t value : values)
-    for (uint32_t i = 0; i < bytes; i++) *to++ = static_cast<char>(value >> 8 * i);
+  if (bytes == 1) return store<uint8_t>(to, values);
+  if (bytes == 2) return store<uint16_t>(to, values);
+  store<uint32_t>(to, values);
 }
 
 // Appends `values`, each with the low `width` bits.
@@ -69,6 +81,12 @@ void put_little_endian(std::string& out, uint64_t value, uint32_t bytes) {
 
 void put_zigzag(std::string& out, int64_t value) {
   put_leb128(out, static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
+}
+
+void put_index(std::string& out, uint32_t value, size_t rows, uint32_t bytes) {
+  out += static_cast<char>(8 * bytes);
+  put_leb128(out, rows << 1);
+  put_little_endian(out, value, bytes);
 }
 
 void put_indices(std::string& out, std::span<const uint32_t> values, uint32_t bytes) {

@@ -17,6 +17,8 @@ void put_zigzag(std::string& out, int64_t value);
 // (bit-packed). The width is that of whole bytes, because zstd finds more in those: `bytes` of
 // them, up to 4, which each value must fit into.
 void put_indices(std::string& out, std::span<const uint32_t> values, uint32_t bytes);
+// The same for `rows` times the same value.
+void put_index(std::string& out, uint32_t value, size_t rows, uint32_t bytes);
 
 // Appends DELTA_BINARY_PACKED: the differences of neighbours, 32 of them with the bits that the
 // largest one needs.

@@ -28,17 +28,23 @@ int type_of(ParquetColumn::Type type) {
                                          : kTypeByteArray;
 }
 
-std::string plain_texts(const std::vector<std::string>& texts) {
-  std::string out;
+void put_plain_texts(std::string& out, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     put_little_endian(out, text.size(), 4);
     out += text;
   }
-  return out;
 }
 
 uint32_t index_bytes(size_t entries) {
   return entries <= 1 << 8 ? 1 : entries <= 1 << 16 ? 2 : 4;
+}
+
+std::string page_head(int type, int encoding, size_t values, size_t size, size_t packed) {
+  ThriftStruct head, kind;
+  head.i32(1, type).i32(2, static_cast<int64_t>(size)).i32(3, static_cast<int64_t>(packed));
+  kind.i32(1, static_cast<int64_t>(values)).i32(2, encoding);
+  if (type == kDictionaryPage) return head.child(7, kind).whole();
+  return head.child(5, kind.i32(3, kRle).i32(4, kRle)).whole();
 }
 
 std::string schema_element(const ParquetColumn& column) {
@@ -102,7 +108,7 @@ ParquetFile::ParquetFile(std::ostream& out, std::vector<ParquetColumn> columns)
     : out_(out), zstd_(ZSTD_createCCtx()), dictionary_(std::make_unique<Dictionary>()) {
   if (!zstd_) throw std::bad_alloc();
   for (const ParquetColumn& column : columns)
-    columns_.push_back({column, std::vector<int64_t>(kRowsPerGroup), {}, {}});
+    columns_.push_back({column, std::vector<int64_t>(kRowsPerGroup), 0, 0, {}, {}});
   out_ << kMagic4;
   offset_ = 4;
 }
@@ -126,76 +132,101 @@ void ParquetFile::put_text(size_t column, std::string_view text) {
   put(column, text_id(column, text));
 }
 
+void ParquetFile::begin_run(Column& c, int64_t value) {
+  std::fill(c.numbers.begin() + static_cast<ptrdiff_t>(c.run),
+            c.numbers.begin() + static_cast<ptrdiff_t>(rows_), c.run_value);
+  c.run_value = value;
+  c.run = rows_;
+}
+
+ParquetFile::Page& ParquetFile::new_page(int type, int encoding, size_t values) {
+  Page& page = pages_[pages_used_++];
+  page.type = type;
+  page.encoding = encoding;
+  page.values = values;
+  page.bytes.clear();
+  return page;
+}
+
+void ParquetFile::make_dictionary(const Column& c, std::span<const int64_t> entries) {
+  const bool text = c.what.type == ParquetColumn::kText;
+  Page& page = new_page(kDictionaryPage, kPlain, text ? c.texts.size() : entries.size());
+  if (text) return put_plain_texts(page.bytes, c.texts);
+  for (const int64_t value : entries)
+    put_little_endian(page.bytes, static_cast<uint64_t>(value),
+                      c.what.type == ParquetColumn::kInt32 ? 4 : 8);
+}
+
 // The pages of a column: its dictionary, if it has one, and its values.
-std::vector<ParquetFile::Page> ParquetFile::pages_of(Column& c) {
+void ParquetFile::make_pages(Column& c) {
+  pages_used_ = 0;
+  if (c.what.steady && c.run == 0) return make_value(c);
+  if (c.what.steady) begin_run(c, c.run_value);
   const std::span<const int64_t> values(c.numbers.data(), rows_);
-  Page data{kDataPage, kRleDictionary, rows_, {}};
   if (c.what.type == ParquetColumn::kText) {
     indices_.assign(values.begin(), values.end());
-    put_indices(data.bytes, indices_, index_bytes(c.texts.size()));
-    return {{kDictionaryPage, kPlain, c.texts.size(), plain_texts(c.texts)}, std::move(data)};
+    make_dictionary(c, {});
+    put_indices(new_page(kDataPage, kRleDictionary, rows_).bytes, indices_,
+                index_bytes(c.texts.size()));
+  } else if (dictionary_->build(values, indices_)) {
+    const std::vector<int64_t>& entries = dictionary_->entries();
+    make_dictionary(c, entries);
+    put_indices(new_page(kDataPage, kRleDictionary, rows_).bytes, indices_,
+                index_bytes(entries.size()));
+  } else {
+    put_deltas(new_page(kDataPage, kDeltaPacked, rows_).bytes, values);
   }
-  if (!dictionary_->build(values, indices_)) {
-    data.encoding = kDeltaPacked;
-    put_deltas(data.bytes, values);
-    return {std::move(data)};
-  }
-  const std::vector<int64_t>& entries = dictionary_->entries();
-  std::string plain;
-  for (const int64_t value : entries)
-    put_little_endian(plain, static_cast<uint64_t>(value),
-                      c.what.type == ParquetColumn::kInt32 ? 4 : 8);
-  put_indices(data.bytes, indices_, index_bytes(entries.size()));
-  return {{kDictionaryPage, kPlain, entries.size(), std::move(plain)}, std::move(data)};
+}
+
+// The same for a column that has one value in all rows.
+void ParquetFile::make_value(Column& c) {
+  const bool text = c.what.type == ParquetColumn::kText;
+  make_dictionary(c, {&c.run_value, 1});
+  put_index(new_page(kDataPage, kRleDictionary, rows_).bytes,
+            text ? static_cast<uint32_t>(c.run_value) : 0, rows_,
+            index_bytes(text ? c.texts.size() : 1));
 }
 
 // Compresses the pages; false if that is not worth it.
-bool ParquetFile::compress(std::vector<std::string>& packed, const std::vector<Page>& pages) {
+bool ParquetFile::compress_pages() {
   size_t before = 0, after = 0;
-  for (const Page& page : pages) {
-    std::string& to = packed.emplace_back(ZSTD_compressBound(page.bytes.size()), '\0');
-    const size_t n = ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(zstd_), to.data(), to.size(),
+  for (Page& page : std::span(pages_).first(pages_used_)) {
+    const size_t bound = ZSTD_compressBound(page.bytes.size());
+    if (page.packed.size() < bound) page.packed.resize(bound);
+    const size_t n = ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(zstd_), page.packed.data(), bound,
                                        page.bytes.data(), page.bytes.size(), kLevel);
     if (ZSTD_isError(n)) return false;
-    to.resize(n);
+    page.packed_size = n;
     before += page.bytes.size();
     after += n;
   }
   return after < before - before / 16;
 }
 
-std::string ParquetFile::page_head(const Page& page, size_t packed) {
-  ThriftStruct head, kind;
-  head.i32(1, page.type).i32(2, static_cast<int64_t>(page.bytes.size()));
-  head.i32(3, static_cast<int64_t>(packed));
-  kind.i32(1, static_cast<int64_t>(page.values)).i32(2, page.encoding);
-  if (page.type == kDictionaryPage) return head.child(7, kind).whole();
-  return head.child(5, kind.i32(3, kRle).i32(4, kRle)).whole();
-}
-
 // Writes the column's chunk; returns its ColumnChunk.
 std::string ParquetFile::write_column(Column& c) {
-  const std::vector<Page> pages = pages_of(c);
-  std::vector<std::string> packed;
-  const bool compressed = compress(packed, pages);
+  make_pages(c);
+  const bool compressed = compress_pages();
   const uint64_t begin = offset_;
   uint64_t plain_size = 0, data_at = begin;
   std::vector<int> encodings;
-  for (size_t i = 0; i < pages.size(); i++) {
-    const std::string& bytes = compressed ? packed[i] : pages[i].bytes;
-    const std::string head = page_head(pages[i], bytes.size());
-    if (pages[i].type == kDataPage) data_at = offset_;
-    out_ << head << bytes;
-    offset_ += head.size() + bytes.size();
-    plain_size += head.size() + pages[i].bytes.size();
-    encodings.push_back(pages[i].encoding);
+  for (const Page& page : std::span(pages_).first(pages_used_)) {
+    const std::string& bytes = compressed ? page.packed : page.bytes;
+    const size_t size = compressed ? page.packed_size : page.bytes.size();
+    const std::string head =
+        page_head(page.type, page.encoding, page.values, page.bytes.size(), size);
+    if (page.type == kDataPage) data_at = offset_;
+    (out_ << head).write(bytes.data(), static_cast<std::streamsize>(size));
+    offset_ += head.size() + size;
+    plain_size += head.size() + page.bytes.size();
+    encodings.push_back(page.encoding);
   }
   ThriftStruct meta;
   meta.i32(1, type_of(c.what.type)).i32s(2, encodings).texts(3, {c.what.name});
   meta.i32(4, compressed ? kZstd : kUncompressed).i64(5, static_cast<int64_t>(rows_));
   meta.i64(6, static_cast<int64_t>(plain_size)).i64(7, static_cast<int64_t>(offset_ - begin));
   meta.i64(9, static_cast<int64_t>(data_at));
-  if (pages.size() > 1) meta.i64(11, static_cast<int64_t>(begin));
+  if (pages_used_ > 1) meta.i64(11, static_cast<int64_t>(begin));
   return ThriftStruct().i64(2, static_cast<int64_t>(begin)).child(3, meta).whole();
 }
 
@@ -207,6 +238,7 @@ void ParquetFile::write_group() {
     chunks.push_back(write_column(c));
     c.texts.clear();
     c.text_ids.clear();
+    c.run = 0;
   }
   ThriftStruct group;
   group.children(1, chunks).i64(2, static_cast<int64_t>(offset_ - begin));

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,6 +23,7 @@ namespace luatrace::analyze {
 struct ParquetColumn {
   enum Type { kInt32, kInt64, kText } type;
   const char* name;
+  bool steady = false;  // Mostly the same as in the row before: the runs are stored.
 };
 
 class ParquetFile {
@@ -35,7 +37,13 @@ class ParquetFile {
   ParquetFile& operator=(const ParquetFile&) = delete;
 
   // A row: put() or put_text() once for each column, then end_row().
-  void put(size_t column, int64_t value) { columns_[column].numbers[rows_] = value; }
+  [[gnu::always_inline]] void put(size_t column, int64_t value) {
+    Column& c = columns_[column];
+    if (!c.what.steady)
+      c.numbers[rows_] = value;
+    else if (value != c.run_value) [[unlikely]]
+      begin_run(c, value);
+  }
   void put_text(size_t column, std::string_view text);
   void end_row() {
     if (++rows_ == kRowsPerGroup || text_bytes_ > kTextsPerGroup) write_group();
@@ -49,28 +57,38 @@ class ParquetFile {
  private:
   struct Column {
     ParquetColumn what;
-    std::vector<int64_t> numbers;  // By row; of texts the indices in `texts`.
+    // By row; of texts the indices in `texts`. Of a steady column those before the row `run`, from
+    // which on all are run_value.
+    std::vector<int64_t> numbers;
+    int64_t run_value = 0;
+    size_t run = 0;
     std::vector<std::string> texts;
     std::unordered_map<std::string, int64_t> text_ids;
   };
+  // Memory is kept for the next page.
   struct Page {
     int type, encoding;
-    size_t values;
-    std::string bytes;
+    size_t values, packed_size;
+    std::string bytes, packed;
   };
   class Dictionary;
 
+  [[gnu::noinline]] void begin_run(Column& column, int64_t value);
   void write_group();
   std::string write_column(Column& column);
-  std::vector<Page> pages_of(Column& column);
-  bool compress(std::vector<std::string>& packed, const std::vector<Page>& pages);
-  static std::string page_head(const Page& page, size_t packed);
+  Page& new_page(int type, int encoding, size_t values);
+  void make_pages(Column& column);
+  void make_value(Column& column);
+  void make_dictionary(const Column& column, std::span<const int64_t> entries);
+  bool compress_pages();
 
   std::ostream& out_;
   std::vector<Column> columns_;
   void* const zstd_;
   const std::unique_ptr<Dictionary> dictionary_;
   std::vector<uint32_t> indices_;
+  Page pages_[2];  // Of the column that is written; pages_used_ of them.
+  size_t pages_used_ = 0;
   size_t rows_ = 0, text_bytes_ = 0;  // In this group.
   uint64_t all_rows_ = 0, offset_ = 0;
   std::vector<std::string> groups_;  // Metadata of those written.
