@@ -18,6 +18,7 @@
 #   function     a Lua function of the file that must be in each trace
 #   files        a function that writes, below the current folder, what is in the container's /app
 #   serve        the command, which runs for as long as it is needed (at least a minute)
+#   children     1: Lua runs in the child processes of program, too
 #   answers      a command for the container that succeeds if the program works
 source "$(dirname "$0")/../containers/engine.sh"
 need_containers
@@ -67,11 +68,12 @@ process() { # NAME
 }
 
 # yes, or what is wrong with a trace
-judged() { # FILE
+judged() { # FILE FOLDER-OF-SOURCES
   local json=$scratch/judged.json
   "$build/bin/luatrace-analyze" -q --json "$1" >"$json" 2>"$scratch/judged.err" || { head -n 1 "$scratch/judged.err"; return; }
-  jq -r --arg f "$function" '
-    if ([.functions[] | select(.calls > 0 and (.name | contains($f)))] | length) == 0 then "no call of \($f)"
+  # By name, where one is known; a callback has none, but its line.
+  jq -r --arg f "$function" --argjson line "$(grep -rhn "function $function(" "$2" | head -n 1 | cut -d: -f1)" '
+    if ([.functions[] | select(.calls > 0 and ((.name | contains($f)) or .line == $line))] | length) == 0 then "no call of \($f)"
     elif .trust.anomalies > 0 then "\(.trust.anomalies) anomalies"
     elif .trust.lost > 0 then "yes, \(.trust.lost) events lost"
     else "yes" end' "$json"
@@ -80,9 +82,9 @@ judged() { # FILE
 attached() { # NAME VIA
   local pid status=0
   pid=$(process "$1") || { echo "no process"; return; }
-  "$build/bin/luatrace-record" -q --via "$2" -o "$scratch/$2.bin" -p "$pid" -d 2 2>"$scratch/record.err" || status=$?
+  "$build/bin/luatrace-record" -q --via "$2" -o "$scratch/$2.bin" -p "$pid" ${children:+--children} -d 2 2>"$scratch/record.err" || status=$?
   [ $status = 0 ] || { echo "status $status: $(head -n 1 "$scratch/record.err")"; return; }
-  judged "$scratch/$2.bin"
+  judged "$scratch/$2.bin" "$scratch/$1"
 }
 
 try() { # NAME
@@ -120,7 +122,7 @@ try() { # NAME
     sleep 0.1
   done
   timeout 60 podman wait "host-$name" >/dev/null 2>&1 || true
-  start=$(judged "$scratch/$name/start.bin")
+  start=$(judged "$scratch/$name/start.bin" "$scratch/$name")
   [ "$start" = yes ] || podman logs "host-$name" 2>&1 | tail -n 3 >&2
   end_container "$name"
   echo "| $name $version | $dropin | $start | ${direct-} | ${bpf-} |"
@@ -130,6 +132,7 @@ echo "| program | drop-in | start | direct | bpf |"
 echo "|---|---|---|---|---|"
 for name in "${programs[@]}"; do
   [ -r "$hosts/programs/$name" ] || fail "$name: there is no tests/hosts/programs/$name"
+  children=
   # shellcheck source=/dev/null
   source "$hosts/programs/$name"
   try "$name"
