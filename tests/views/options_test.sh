@@ -88,7 +88,7 @@ elif [ "$name" = luatrace ]; then
   rm bin/luatrace-record
   refuses "^luatrace: luatrace-record: cannot execute: No such file" env PATH=/nowhere "$PWD/bin/luatrace" record
 elif [ "$name" = luatrace-top ]; then
-  offers "self suspended" --sort s
+  offers "self samples suspended" --sort s
   offers "--requests --request-by" --req
   offers "auto direct bpf" --via ''
   complete_bash -p "$$" | grep -x "$$" >/dev/null || fail "bash does not complete -p"
