@@ -81,13 +81,14 @@ RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const 
     return Verdict::kSame;
   Block& block = grown(blocks_, bottom);
   const bool late = e.since.total - last >= kPauseNs;
+  const bool ordered = phase > life.reached && life.reached != Phase::kNone;
+  if (!std::exchange(block.has_run, true) && late)  // nginx compiles it now.
+    return ordered ? Verdict::kUnsureSame : Verdict::kUnsureOther;
   const Pair known = pair(life.block, bottom, late);
-  if (!late) return block.follows++, Verdict::kSame;
+  if (!late) return Verdict::kSame;
   // Never without a pause, and known to begin requests: there is no doubt.
   if (known.at_once == 0 && known.late >= kRare && block.begins > 0) return Verdict::kOther;
-  const bool ordered = phase > life.reached && life.reached != Phase::kNone;
-  const bool same = known.at_once > kRare * known.late || (block.follows > kRare * block.begins) ||
-                    (ordered && block.begins == 0);
+  const bool same = known.at_once > kRare * known.late || (ordered && block.begins == 0);
   return same ? Verdict::kUnsureSame : Verdict::kUnsureOther;
 }
 

@@ -55,15 +55,19 @@ class RequestBounds {
     return e.waiting && life.main == e.self && rules_.of(e.wait, called_).returns;
   }
   // A request begins with a call of this function, which is certain.
-  void begins(FunctionId bottom) { grown(blocks_, bottom).begins++; }
+  void begins(FunctionId bottom) {
+    Block& block = grown(blocks_, bottom);
+    block.begins++;
+    block.has_run = true;
+  }
   // A request has reached its log block, or has certainly ended without one.
   void logged(const RequestLife& life) { note_end(life, &Block::logged); }
   void ended_without_log(const RequestLife& life) { note_end(life, &Block::unlogged); }
 
  private:
   struct Block {
-    uint64_t begins = 0;    // Requests that began with it, ...
-    uint64_t follows = 0;   // ... and those in which it followed another block without a pause.
+    uint64_t begins = 0;  // Requests that certainly began with it.
+    bool has_run = false;
     bool logged = false;    // It was in a request that a log block ended, ...
     bool unlogged = false;  // ... or that ended without one.
   };

@@ -116,11 +116,14 @@ try() { # NAME
   fi
   end_container "$name"
 
-  start_container "$name" luatrace-record -q -o /app/start.bin -- timeout 12 sh -c "$serve"
-  for ((i = 0; i < 100; i++)); do
-    in_container "$name" "$answers" && [ "$i" -gt 5 ] && break
+  start_container "$name" luatrace-record -q -o /app/start.bin -- timeout 30 sh -c "$serve"
+  local answered=0
+  for ((i = 0; i < 200 && answered < 5; i++)); do
+    ! in_container "$name" "$answers" || answered=$((answered + 1))
     sleep 0.1
   done
+  # The recorder ends as a command does at ^C: the program, too.
+  in_container "$name" 'kill -INT $(pidof luatrace-record)' || true
   timeout 60 podman wait "host-$name" >/dev/null 2>&1 || true
   start=$(judged "$scratch/$name/start.bin" "$scratch/$name")
   [ "$start" = yes ] || podman logs "host-$name" 2>&1 | tail -n 3 >&2
