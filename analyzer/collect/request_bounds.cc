@@ -80,7 +80,8 @@ RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const 
                   [this](const RequestPhase& p) { return is_logged(p.function); }))
     return Verdict::kSame;
   Block& block = grown(blocks_, bottom);
-  const bool late = e.since.total - last >= kPauseNs;
+  const uint64_t pause = e.since.total - last;
+  const bool late = pause >= kPauseNs;
   const bool ordered = phase > life.reached && life.reached != Phase::kNone;
   if (!std::exchange(block.has_run, true) && late)  // nginx compiles it now.
     return ordered ? Verdict::kUnsureSame : Verdict::kUnsureOther;
@@ -88,7 +89,9 @@ RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const 
   if (!late) return Verdict::kSame;
   // Never without a pause, and known to begin requests: there is no doubt.
   if (known.at_once == 0 && known.late >= kRare && block.begins > 0) return Verdict::kOther;
-  const bool same = known.at_once > kRare * known.late || (ordered && block.begins == 0);
+  const bool is_new = known.at_once + known.late == 0;
+  const bool same = known.at_once > kRare * known.late || (ordered && block.begins == 0) ||
+                    (is_new && pause < kFirstPauseNs);
   return same ? Verdict::kUnsureSame : Verdict::kUnsureOther;
 }
 

@@ -34,6 +34,8 @@ class RequestBounds {
   // request to the first one of another, under load: it writes an answer, frees and allocates
   // memory, reads and parses a request.
   static constexpr uint64_t kPauseNs = 3'000;
+  // The first time that a block follows another one, its code and data are in no cache.
+  static constexpr uint64_t kFirstPauseNs = 10'000;
   enum class Verdict { kSame, kOther, kUnsureSame, kUnsureOther };
 
   // The references must stay valid.
