@@ -83,9 +83,9 @@ RequestBounds::Verdict RequestBounds::by_pause(const RequestCoroutine& e, const 
   const uint64_t pause = e.since.total - last;
   const bool late = pause >= kPauseNs;
   const bool ordered = phase > life.reached && life.reached != Phase::kNone;
+  const Pair known = pair(life.block, bottom, late);
   if (!std::exchange(block.has_run, true) && late)  // nginx compiles it now.
     return ordered ? Verdict::kUnsureSame : Verdict::kUnsureOther;
-  const Pair known = pair(life.block, bottom, late);
   if (!late) return Verdict::kSame;
   // Never without a pause, and known to begin requests: there is no doubt.
   if (known.at_once == 0 && known.late >= kRare && block.begins > 0) return Verdict::kOther;
