@@ -181,8 +181,8 @@ void add_columns(Table& t, const std::string& sort, MoreColumns more) {
   t.columns.push_back({"longest", "longest wait", true, Column::kTextOnly});
   t.columns.push_back({"parts", "phases (running + waits)", true, Column::kTextOnly});
   if (more.cpu) t.columns.insert(t.columns.begin() + kAfterRunning, Column{"cpu_ns", "cpu"});
+  mark_sorted(t, sort, sort == "from");
   for (Column& c : t.columns) {
-    if (c.title == sort) c.title += sort == "from" ? "▲" : "▼";
     if (c.key == "open") c.min_width = 2;
     if (c.key == "longest") c.cut = Column::kAmount;
     if (c.key == "parts") c.cut = Column::kList;

@@ -64,6 +64,11 @@ std::vector<DataColumn> data_columns(const Table& table) {
 
 }  // namespace
 
+void mark_sorted(Table& table, const std::string& title, bool ascending) {
+  for (Column& c : table.columns)
+    if (c.title == title) c.title += ascending ? "▲" : "▼";
+}
+
 std::vector<Table> joined(const std::vector<Table>& tables) {
   std::vector<Table> out;
   for (const Table& t : tables) {

@@ -73,6 +73,9 @@ struct Table {
   bool wraps = false;              // In text, the last column is wrapped rather than cut.
 };
 
+// Marks the column with this title as the one by which the rows are sorted.
+void mark_sorted(Table& table, const std::string& title, bool ascending);
+
 // What the '?' after a name means, for a line below what shows one.
 constexpr const char* kHintNote = "?: named after a call of it, as nothing else names it";
 

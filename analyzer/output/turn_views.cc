@@ -74,11 +74,6 @@ Row turn_row(const Report& report, const ReportTurn& t, const Timers& timers) {
   return row;
 }
 
-void mark_column(Table& t, const std::string& title) {
-  for (Column& c : t.columns)
-    if (c.title == title) c.title += title == "from" ? "▲" : "▼";
-}
-
 std::vector<const ReportTurn*> sorted(const Report& report, TurnLog::By by) {
   const std::vector<uint32_t> file = file_ranks(report.files);
   const auto key = [&](const ReportTurn* t) {
@@ -128,9 +123,8 @@ Table longest_turns(const Report& report, const ViewOptions& options) {
   t.columns[9].spare = 3;
   t.columns[9].cut = Column::kList;
   add_function_columns(t, "began with");
-  mark_column(t, by == TurnLog::By::kStart     ? "from"
-                 : by == TurnLog::By::kDelayed ? "delayed"
-                                               : "wall");
+  const bool by_start = by == TurnLog::By::kStart;
+  mark_sorted(t, by_start ? "from" : by == TurnLog::By::kDelayed ? "delayed" : "wall", by_start);
   const ReportWait all = all_turns(report);
   std::vector<const ReportTurn*> list = sorted(report, by);
   show_vms(t, list);
@@ -160,7 +154,7 @@ Table sums_by_entry(const Report& report, const ViewOptions& options) {
                {"p99_ns", "p99"},  {"max_ns", "max"},   {"delayed_ns", "delayed"}};
   t.columns[2].spare = 1;
   add_function_columns(t, "began with");
-  mark_column(t, "delayed");
+  mark_sorted(t, "delayed", false);
   for (const auto& [entry, sums] : rows) {
     const ReportWait& s = sums->turns;
     const auto percentile = [&](double percent) {

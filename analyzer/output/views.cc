@@ -32,7 +32,7 @@ Column column_of(const Field& field) {
 }
 
 // Marks the column by which the rows are sorted.
-void mark_sorted(Table& t, const std::string& sort) {
+void mark_sorted_field(Table& t, const std::string& sort) {
   const auto field = find_field(sort);
   const std::string key = field ? column_of(*field).key : sort == "name" ? "function" : "";
   for (Column& c : t.columns)
@@ -163,7 +163,7 @@ Table report_view(const Report& report, const ViewOptions& options) {
   if (options.compensate) add_corrected_columns(t);
   add_function_columns(t, report.grouped ? "group" : "function");
   if (options.compensate && options.fields.empty()) prefer_corrected(t, options.sort);
-  mark_sorted(t, options.sort);
+  mark_sorted_field(t, options.sort);
   std::vector<Corrected> corrected;
   if (options.compensate) corrected = compensate(report).functions;
   auto order = sorted_functions(report, options.sort);

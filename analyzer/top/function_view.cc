@@ -53,8 +53,7 @@ std::string table_text(const Report& r, const std::string& sort, size_t limit,
                {"self_ns", "self"},
                {"share", "self %"},
                {"suspended_ns", "suspended"}};
-  for (Column& column : t.columns)
-    if (column.key.starts_with(sort)) column.title += "▼";
+  mark_sorted(t, sort, false);
   add_function_columns(t, "function");
   const auto list = sorted(r, figures, sort);
   const size_t count = std::min(limit, list.size());

@@ -39,8 +39,7 @@ std::string samples_text(const Report& r, const std::string& sort, size_t limit,
                {"inclusive_share", "inclusive %"},
                {"self_ns", "self"},
                {"share", "self %"}};
-  for (Column& column : t.columns)
-    if (column.title == sort) column.title += "▼";
+  mark_sorted(t, sort, false);
   add_function_columns(t, "function");
   const auto list = sorted(r, sort);
   for (size_t n = 0; n < std::min(limit, list.size()); n++) {
