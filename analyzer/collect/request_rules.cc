@@ -21,8 +21,9 @@ constexpr std::pair<std::string_view, Phase> kDirectives[] = {
     {"body_filter", Phase::kBody},      {"log", Phase::kLog}};
 
 // nginx's lua module runs coroutines itself: what resumes one is a C function that yields to it.
-constexpr std::array<std::string_view, 6> kWaitsForOthers = {
-    "thread.wait", "wait", "coroutine.resume", "resume", "coroutine.__resume", "__resume"};
+constexpr std::array<std::string_view, 7> kWaitsForOthers = {
+    "thread.wait",        "wait",     "coroutine.resume",  "resume",
+    "coroutine.__resume", "__resume", "coroutine.wrap_aux"};
 constexpr std::array<std::string_view, 4> kRestarts = {"ngx.exec", "exec", "ngx.req.set_uri",
                                                        "set_uri"};
 constexpr std::array<std::string_view, 4> kYields = {"coroutine.yield", "coroutine.__yield",

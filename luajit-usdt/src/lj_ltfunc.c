@@ -482,14 +482,23 @@ void lj_ltfunc_begin(LTState *lt)
 }
 #endif
 
+/* What a host's own coroutine.wrap returns is in no table: a closure with a coroutine and
+** nothing else. It has the name of what LuaJIT's returns. */
+static int is_wrap(GCfunc *fn)
+{
+  return fn->c.nupvalues == 1 && tvisthread(&fn->c.upvalue[0]);
+}
+
 /* Give a C function its name in package.loaded. If another function now shares its
 ** address, what was found earlier is a hint. */
-static void find_cname(lua_State *L, LTFunc *f)
+static void find_cname(lua_State *L, GCfunc *fn, LTFunc *f)
 {
   char name[LT_PATH_MAX+1];
   int how = lj_ltname_find(L, f->addr, 0, name);
   if (how == LT_PATH_ONE)
     setname(f, name, LT_NAME_DEFINED);
+  else if (how == LT_PATH_NONE && is_wrap(fn))
+    setname(f, "coroutine.wrap_aux", LT_NAME_DEFINED);
   else if (how == LT_PATH_SEVERAL && f->name)
     f->name[-1] = LT_NAME_HINT;
 }
@@ -525,7 +534,7 @@ uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame)
     if (!(f = lj_ltfunc_new(lt, addr, name, LT_NAME_HINT))) return LT_ID_UNKNOWN;
   }
   if (f->rec != lt->rec) {
-    if (fn->c.ffid == FF_C) find_cname(L, f);
+    if (fn->c.ffid == FF_C) find_cname(L, fn, f);
     lj_ltfunc_describe(lt, f, addr, fn->c.ffid);
   }
   return f->id;

@@ -13,7 +13,8 @@ host=$1
 shift
 [ "$1" != -- ] || shift
 [ "$host" != away ] || { echo "ssh: connect to host away: No route to host" >&2; exit 255; }
-FLEET_HOST=$host exec bash -c "$*"
+# sshd sets SHELL, and without it GNU parallel runs nothing and says nothing.
+FLEET_HOST=$host SHELL=/bin/bash exec bash -c "$*"
 END
 chmod +x ssh
 

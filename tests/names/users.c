@@ -28,6 +28,7 @@ FUNCTION(anonymous)
 FUNCTION(twice)
 FUNCTION(send)
 FUNCTION(send_too)
+FUNCTION(wrap_runner)
 
 /* The table at -1 gets a function of its own for this C function. */
 static void field(lua_State *L, const char *name, lua_CFunction f) {
@@ -46,6 +47,14 @@ static int users_give(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   lua_pushcfunction(L, *name == 'h' ? users_hidden : *name == 'l' ? users_late
                        : *name == 'g' ? users_global : users_final);
+  return 1;
+}
+
+/* wrap(co): a function with it, as the lua module of nginx has its own coroutine.wrap. */
+static int users_wrap(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTHREAD);
+  lua_settop(L, 1);
+  lua_pushcclosure(L, users_wrap_runner, 1);
   return 1;
 }
 
@@ -135,6 +144,7 @@ int luaopen_users(lua_State *L) {
   field(L, "direct", users_direct);
   field(L, "call", users_call);
   field(L, "give", users_give);
+  field(L, "wrap", users_wrap);
   field(L, "object", users_object);
   field(L, "one", users_shared);
   field(L, "other", users_shared);

@@ -52,3 +52,5 @@ times(118, users.socket(false).anonymous)
 local stream, packet = users.socket(true), users.socket(false)
 for i = 1, 119 do stream:send(i) end
 for i = 1, 120 do packet:send(i) end
+-- What a wrap of the module's own returns.
+times(121, users.wrap(coroutine.create(print)))

@@ -60,6 +60,8 @@ CHECKS = {
     '/subrequest': lambda r: waits(r, 'ngx.location.capture') >= 98 * MS,
     '/threads': lambda r: waits(r, 'ngx.sleep') >= 48 * MS and r['coroutines'] == 4
     and [p['name'] for p in r['phases']] == ['access', 'content', 'log'],
+    '/wrap': lambda r: r['coroutines'] == 3 and all(
+        40 * MS <= waits(r, name + ' > ngx.sleep') <= 98 * MS for name in ('coroutine.wrap_aux', 'resume')),
     '/timer': lambda r: waits(r, 'ngx.sleep') == 0,
     '/socket': lambda r: waits(r, 'receive') >= 98 * MS,
 }

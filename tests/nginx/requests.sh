@@ -59,7 +59,7 @@ python3 "$source/tests/nginx/requests.py" --bare bare.json "$uris"
 
 record trace.bin
 : >access.log  # nginx appends
-for turn in 1 2 3 4 5; do visit sleep busy subrequest threads timer socket; done
+for turn in 1 2 3 4 5; do visit sleep busy subrequest threads wrap timer socket; done
 cp access.log sequence.log
 # Two at a time: while the one sleeps the other holds the worker.
 for turn in 1 2 3 4 5; do
