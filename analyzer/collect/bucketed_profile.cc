@@ -59,12 +59,7 @@ uint64_t BucketClock::begin(uint64_t bucket) const {
 }
 
 uint64_t BucketClock::bucket_of(uint64_t tick) const {
-  uint64_t real = clock.start_real_ns;
-  if (tick < clock.start_tick)
-    real -= std::min(real, clock.ns(clock.start_tick - tick));
-  else
-    real += std::min(UINT64_MAX - real, clock.ns(tick - clock.start_tick));
-  uint64_t bucket = real / width_ns;
+  uint64_t bucket = clock.real_ns(tick) / width_ns;
   while (bucket && begin(bucket) > tick) bucket--;  // It was rounded.
   while (begin(bucket + 1) <= tick && begin(bucket + 1) != UINT64_MAX) bucket++;
   return bucket;

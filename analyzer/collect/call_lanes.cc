@@ -65,8 +65,7 @@ SliceFunctionId CallLanes::number_of(FunctionId function) {
 // -- Slices --
 
 uint64_t CallLanes::ns(uint64_t tick) const {
-  const Clock& clock = facts_.clock;
-  return clock.start_mono_ns + clock.ns(tick - std::min(tick, clock.start_tick));
+  return facts_.clock.mono_ns(tick);
 }
 
 // Converts the self time of a call to ns, rounded so that the sum for the function is exact.

@@ -5,6 +5,7 @@
 // any byte; code that prints them must escape them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -43,6 +44,10 @@ struct Clock {
     unsigned __int128 value = (static_cast<unsigned __int128>(ticks) * mult) >> shift;
     return value > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(value);
   }
+  // The time of a tick on the monotonic clock, and as Unix time; saturates at both ends. A tick may
+  // be before the file's start: what is recorded runs while the recorder begins.
+  uint64_t mono_ns(uint64_t tick) const { return time_of(tick, start_mono_ns); }
+  uint64_t real_ns(uint64_t tick) const { return time_of(tick, start_real_ns); }
   // The tick at which this Unix time begins; 0 and 2^64-1 if it is out of range.
   uint64_t tick_at(uint64_t real_ns) const {
     const bool before = real_ns < start_real_ns;
@@ -53,6 +58,12 @@ struct Clock {
     if (before) return ticks < start_tick ? start_tick - static_cast<uint64_t>(ticks) : 0;
     const unsigned __int128 tick = start_tick + ticks;
     return tick > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(tick);
+  }
+
+ private:
+  uint64_t time_of(uint64_t tick, uint64_t start_ns) const {
+    if (tick < start_tick) return start_ns - std::min(start_ns, ns(start_tick - tick));
+    return start_ns + std::min(UINT64_MAX - start_ns, ns(tick - start_tick));
   }
 };
 

@@ -337,11 +337,10 @@ ReportFile describe_file(const FileResult& result) {
   if (file.ended) file.end = *facts.end;
   file.bytes = result.bytes;
   file.clock = facts.clock.kind;
-  const Clock& clock = facts.clock;
-  uint64_t first = first_tick(facts);
-  if (clock.start_real_ns && first >= clock.start_tick && first != UINT64_MAX)
-    file.start_real_ns = clock.start_real_ns + clock.ns(first - clock.start_tick);
-  file.start_mono_ns = clock.start_mono_ns + clock.ns(first - std::min(first, clock.start_tick));
+  const uint64_t first = first_tick(facts);
+  if (facts.clock.start_real_ns && first != UINT64_MAX)
+    file.start_real_ns = facts.clock.real_ns(first);
+  file.start_mono_ns = facts.clock.mono_ns(first);
   return file;
 }
 

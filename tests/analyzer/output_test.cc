@@ -158,5 +158,16 @@ TEST(Output, TimesAndCounts) {
   EXPECT_EQ(format_count(1234567), "1,234,567");
 }
 
+// What is recorded runs while the recorder begins its file.
+TEST(Output, EventsBeforeTheFileHaveTheirTime) {
+  const std::string events = "990 start\n990 entry 1\n2000 return 1\n2000 stop close";
+  std::string text = trace_text(events);
+  text.insert(text.find("shift=0") + 7, " start=1000 mono=50000 real=1700000000000000000");
+  const ReportFile file = analyse(text).report.files[0];
+  EXPECT_EQ(file.start_real_ns, 1699999999999999990u);
+  EXPECT_EQ(file.start_mono_ns, 49990u);
+  EXPECT_EQ(file.duration_ns, 1010u);
+}
+
 }  // namespace
 }  // namespace luatrace::analyze

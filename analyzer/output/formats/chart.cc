@@ -351,9 +351,7 @@ void ChartExport::end_file() {
     functions_.push_back(describe(facts_->functions[function], *symbols_));
   defined_.clear();
   log_.reset();
-  const uint64_t first = first_tick(*facts_);
-  const Clock& clock = facts_->clock;
-  writer_.end_file(clock.start_mono_ns + clock.ns(first - std::min(first, clock.start_tick)));
+  writer_.end_file(facts_->clock.mono_ns(first_tick(*facts_)));
 }
 
 FlameChart ChartExport::finish(Report& report) {
