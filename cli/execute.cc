@@ -3,10 +3,16 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 
 namespace luatrace {
+
+std::string program_beside_us(const std::string& program) {
+  std::error_code none;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
+  const auto beside = self.parent_path() / program;
+  return access(beside.c_str(), X_OK) == 0 ? beside.string() : program;
+}
 
 void execute(const std::string& program, const char* self, CommandLine::Tokens arguments) {
   const std::string called = self ? self : "";
@@ -14,10 +20,7 @@ void execute(const std::string& program, const char* self, CommandLine::Tokens a
   std::vector<char*> argv;
   for (std::string& word : arguments) argv.push_back(word.data());
   argv.push_back(nullptr);
-  std::error_code error;
-  const auto own = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) execv((own.parent_path() / program).c_str(), argv.data());
-  if (error || errno == ENOENT) execvp(program.c_str(), argv.data());
+  execvp(program_beside_us(program).c_str(), argv.data());
 }
 
 }  // namespace luatrace

@@ -21,6 +21,7 @@
 #include <stdexcept>
 
 #include "base/escape.h"
+#include "cli/execute.h"
 #include "recorder/backend/backend.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/text.h"
@@ -35,13 +36,6 @@ constexpr uint64_t kLastPushNs = 60 * kSecond;  // for what waits at the end
 
 uint64_t ns_of(double seconds) {
   return static_cast<uint64_t>(seconds * 1e9);
-}
-
-std::string analyzer_beside_us() {
-  std::error_code none;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", none);
-  const auto beside = self.parent_path() / "luatrace-analyze";
-  return access(beside.c_str(), X_OK) == 0 ? beside.string() : "luatrace-analyze";
 }
 
 class Windows {
@@ -135,7 +129,7 @@ void Windows::begin_window() {
 
 void Windows::begin_push() {
   if (pusher_ != 0 || waiting_.empty()) return;
-  const std::string program = analyzer_beside_us();
+  const std::string program = program_beside_us("luatrace-analyze");
   std::vector<std::string> words = {program, "-q", waiting_.front(), "--push", options_.push};
   words.insert(words.end(), options_.push_options.begin(), options_.push_options.end());
   std::vector<char*> argv;

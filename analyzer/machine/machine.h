@@ -5,8 +5,8 @@
 // reports to its Sink where time is spent and which calls begin and end. docs/semantics.md is the
 // contract. There are two loops: fast() handles entries and matching returns of the current
 // coroutine with everything in registers; slow() handles one record of any kind and is the full
-// definition. Their code is in machine_loop.h and machine_events.h; files that instantiate a
-// machine include those too.
+// definition. Their code is in machine_loop.h and machine_events.h (with machine_calls.h and
+// machine_coroutines.h); files that instantiate a machine include those too.
 //
 // Invariants: cur_ is never null; every tick between the start and the end of a recording is passed
 // to the Sink exactly once (add_self_time), except those of gaps, which gap() sums; a coroutine
