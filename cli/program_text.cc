@@ -133,6 +133,11 @@ std::string function_name(const Program& program) {
   return out;
 }
 
+// With a full stop, unless it ends a sentence already.
+std::string sentence(const std::string& text) {
+  return text.ends_with('?') || text.ends_with('.') ? text : text + '.';
+}
+
 void man_option(std::ostream& out, const OptionSpec& o) {
   out << ".TP\n";
   if (o.letter) out << "\\fB\\-" << o.letter << "\\fR, ";
@@ -140,7 +145,7 @@ void man_option(std::ostream& out, const OptionSpec& o) {
   if (o.value)
     out << (o.optional ? "[=" : " ") << "\\fI" << troff(o.value) << "\\fR"
         << (o.optional ? "]" : "");
-  out << '\n' << troff(o.help) << ".\n";
+  out << '\n' << troff(sentence(o.help)) << '\n';
   if (o.choices) out << "Values: " << troff(o.choices) << ".\n";
   if (o.many) out << "May be given more than once.\n";
   if (o.more) out << troff(o.more) << '\n';
@@ -150,7 +155,7 @@ void man_section(std::ostream& out, const char* title, const std::string& before
                  std::span<const Meaning> list) {
   out << ".SH \"" << title << "\"\n";
   for (const Meaning& m : list)
-    out << ".TP\n.B " << troff(before + m.what) << '\n' << troff(m.meaning) << ".\n";
+    out << ".TP\n.B " << troff(before + m.what) << '\n' << troff(sentence(m.meaning)) << '\n';
 }
 
 // For Operands::kProgram: completes the program's name, then by that program's own completion.

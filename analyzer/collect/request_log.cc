@@ -12,8 +12,10 @@ namespace luatrace::analyze {
 
 // -- Coroutines --
 
+// What the collector and the compiler do while no code runs is no request's.
 RequestStream::Owner RequestStream::owner(const Entry& e) const {
   if (ledger_.lives(e.outer)) return {e.outer, e.outer_phase};
+  if (e.of_vm) return {};
   if (ledger_.lives(e.life)) return {e.life, e.phase};
   return {};
 }

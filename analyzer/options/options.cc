@@ -283,7 +283,10 @@ void read_output(const Given& given, Options& o) {
   std::vector<std::optional<std::string>*> open;
   for (const FileOutput& output : kFileOutputs)
     if (output.open(given)) open.push_back(&(o.*output.file));
-  if (open.size() != 1)
+  if (open.size() > 1)
+    throw UsageError(
+        "--output: several outputs have no file of their own: give each one, such as --json FILE");
+  if (open.empty())
     throw UsageError(
         "--output needs --format NAME, or one of --json, --csv, --folded, --flame and --page "
         "without a file of its own");

@@ -57,12 +57,6 @@ std::string entry_name(const Report& report, const ReportRequest& r) {
   return display_name(report.functions[best->function]);
 }
 
-std::string labels_text(const ReportRequest& r) {
-  std::string out;
-  for (const auto& [key, value] : r.labels) out += (out.empty() ? "" : ", ") + key + '=' + value;
-  return out;
-}
-
 // Parts of the same name become one, in the place of the first.
 template <class Part>
 void add_part(std::vector<NamedPart>& parts, std::string name, const Part& more) {
@@ -83,12 +77,16 @@ std::vector<NamedPart> named_waits(const Report& report, const ReportRequest& r)
   return parts;
 }
 
+// Without a function: beyond the limit, or in no block.
+std::string phase_name(const Report& report, const ReportRequest& r, ReportFunctionId phase) {
+  if (phase != kReportRoot) return phase_name(report.functions[phase]);
+  return r.phases.size() > kMaxRequestParts ? kOtherParts : kNoPhase;
+}
+
 std::vector<NamedPart> named_phases(const Report& report, const ReportRequest& r) {
   std::vector<NamedPart> parts;
-  // Beyond the limit, or the VM's own work outside of the blocks.
-  const char* const rest = r.phases.size() > kMaxRequestParts ? kOtherParts : kNoPhase;
   for (const auto& p : r.phases)
-    add_part(parts, p.function == kReportRoot ? rest : phase_name(report.functions[p.function]),
+    add_part(parts, phase_name(report, r, p.function),
              NamedPart{"", 0, p.running_ns, p.wait_ns, false});
   return parts;
 }
@@ -275,9 +273,8 @@ ReportRequest::Wait wait_of(const ReportRequestStep& s) {
   return {s.function, s.inner};
 }
 
-std::string step_name(const Report& report, const ReportRequestStep& s) {
-  if (s.runs)
-    return s.function == kReportRoot ? kOtherParts : phase_name(report.functions[s.function]);
+std::string step_name(const Report& report, const ReportRequest& r, const ReportRequestStep& s) {
+  if (s.runs) return phase_name(report, r, s.function);
   if (s.function == kReportRoot) return "-";
   return marked({wait_name(report, wait_of(s)), 0, 0, 0, is_hint(report, wait_of(s))});
 }
@@ -291,7 +288,7 @@ Row step_row(const Report& report, const ReportRequestDetail& detail, const Repo
           Cell::of_time(s.ns),
           Cell::of_time(s.others_ns),
           Cell::of_text(step_kind(s)),
-          Cell::of_text(step_name(report, s)),
+          Cell::of_text(step_name(report, detail.request, s)),
           Cell::of_text(step_bar(s, detail.request.wall_ns))};
 }
 
@@ -391,6 +388,9 @@ Table requests_view(const Report& report, const ViewOptions& options) {
   show_vms(t, list);
   show_files(t, list);
   const size_t count = list.size();
+  if (all.empty())  // A name that no function has is an error, as elsewhere.
+    for (const std::string& by : options.request_by)
+      if (!is_special(by)) chosen_functions(report, by);
   t.rows.add(count,
              [&report, list, more](size_t i) { return request_row(report, *list[i], more); });
   limit_rows(t, options.limit);
@@ -411,8 +411,11 @@ Table requests_view(const Report& report, const ViewOptions& options) {
     t.notes.push_back(counted(static_cast<uint64_t>(tails), "request") +
                       " ended with a tail call (return f()): what it called so is not in it; name "
                       "that function, too (--request-by)");
-  if (std::any_of(list.begin(), list.end(), [](const auto* r) { return r->unsure; }))
-    t.notes.push_back("~: that it begins or ends there follows only from a pause of the host");
+  if (std::any_of(list.begin(), list.begin() + static_cast<ptrdiff_t>(shown),
+                  [](const auto* r) { return r->unsure; }))
+    t.notes.push_back(
+        "~: that it begins or ends there is not certain: it follows only from a pause of the host, "
+        "or its client has gone");
   return t;
 }
 

@@ -413,6 +413,13 @@ NodeId Report::enter(NodeId node, ReportFunctionId function) {
   return child;
 }
 
+std::string labels_text(const ReportRequest& request) {
+  std::string out;
+  for (const auto& [key, value] : request.labels)
+    out += (out.empty() ? "" : ", ") + key + '=' + value;
+  return out;
+}
+
 void add_to_report(Report& report, const FileResult& result, const SymbolFinder& symbols) {
   ReportFile file = describe_file(result);
   report.bytes += result.bytes;

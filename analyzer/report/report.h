@@ -101,6 +101,7 @@ struct ReportRequest {
   std::vector<Phase> phases;                                // In the order in which they began.
   std::vector<std::pair<std::string, std::string>> labels;  // Key and value.
 };
+std::string labels_text(const ReportRequest& request);  // "key=value, key=value"
 // What one request did, for --request.
 struct ReportRequestStep {
   uint64_t at_ns = 0, ns = 0, others_ns = 0;  // Since the request's beginning.

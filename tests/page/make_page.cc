@@ -17,14 +17,15 @@
 //   diff SCALE                             nodes have the figures before
 //   chart SHORTEST CALLS SELF HIDDEN_CALLS HIDDEN_NS HIDDEN_TRACKS NOTE ZERO
 //   nochart REASON
-//   track THREAD NAME BEGIN END SUSPENDED WAITING RESUMES RESUMER
+//   track THREAD NAME BEGIN END SUSPENDED WAITING RESUMES RESUMER [VM]
 //   slice KIND DEPTH WHAT BEGIN LENGTH SELF SUSPENDED CALLS
 //                                          of the last track; KIND: 0 short, 1 call (WHAT:
 //                                          function), 2 resumed (WHAT: track + 1), 3 suspended,
 //                                          4 filtered
 //   requests ALL                           how many the trace has
-//   request BEGIN RUNNING WAIT OTHERS REST COROUTINES BEGUN_BEFORE UNFINISHED VM
-//   wait FUNCTION INNER COUNT NS           of the last request, like the next two; "-": no function
+//   request BEGIN RUNNING WAIT OTHERS REST COROUTINES BEGUN_BEFORE UNFINISHED VM [UNSURE]
+//   label KEY VALUE                        of the last request, like the next three
+//   wait FUNCTION INNER COUNT NS           "-": no function
 //   phase FUNCTION RUNNING WAIT
 //   step RUNS FUNCTION INNER NS OTHERS PHASE COROUTINE
 #include <cstdlib>
@@ -130,6 +131,8 @@ bool read_chart(FlameChart& chart, const Fields& f) {
                             number(f[6]),
                             number(f[7]),
                             small(f[8]),
+                            0,
+                            f[9].empty() ? 1 : small(f[9]),
                             {}});
   } else if (f[0] == "slice") {
     luatrace::analyze::FlameSlice slice;
@@ -167,6 +170,9 @@ bool read_request(PageInput& input, const Fields& f) {
     r.begun_before = f[7] == "1";
     r.unfinished = f[8] == "1";
     r.vm = luatrace::analyze::StreamId(small(f[9]));
+    r.unsure = f.size() > 10 && f[10] == "1";
+  } else if (f[0] == "label") {
+    input.requests.back().sums.labels.emplace_back(f[1], f[2]);
   } else if (f[0] == "wait") {
     input.requests.back().sums.waits.push_back(
         {function_id(f[1]), function_id(f[2]), number(f[3]), number(f[4])});

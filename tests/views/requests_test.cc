@@ -37,7 +37,8 @@ std::vector<ReportRequest> requests(const std::string& events, PipelineOptions o
               "func 1:17 lua line=0 last=9 chunk=\"@/srv/log.lua\"\n"
               "func 1:18 lua line=0 last=9 chunk=\"@/srv/other.lua\"\n"
               "func 1:19 c addr=0x19 name=\"coroutine.__yield\"\n"
-              "func 1:20 c addr=0x20 name=\"coroutine.__resume\"\n");
+              "func 1:20 c addr=0x20 name=\"coroutine.__resume\"\n"
+              "func 1:21 ff ffid=4294901761 name=\"[GC]\"\n");
   for (size_t at; (at = text.find("\nstart\n")) != text.npos;)
     text.replace(at, 7, "\n0 1 ringblock co=1 tid=7 rec=1\n0 1 start rec=1\n");
   return report_of(to_binary(text), options).requests;
@@ -85,6 +86,18 @@ TEST(Requests, AnAddressWithoutCallsIsNone) {
                            "20 request 1 0\n20 entry 1\n"
                            "30 return 1\n")),
             "10 4 = 4 + 0 + 0 + 0\n");
+}
+
+// The collector runs on the main coroutine while nothing of the request does, whose address it has.
+TEST(Requests, TheCollectorOutsideOfCallsIsOthers) {
+  const std::string begins =
+      "5 request 1 7\n6 entry 11\n8 return 11\n"
+      "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry 13\n12 suspend yield\n";
+  const std::string ends = "30 resume 2\n31 return 13\n32 return 15\n32 suspend done\n";
+  const auto list = requests(begins + "20 entry 21\n25 return 21\n" + ends + log_block(40, "7"));
+  EXPECT_EQ(brief(list), "6 36 = 8 + 13 + 5 + 10\n");
+  EXPECT_EQ(list.at(0).collector_ns, 0u);
+  EXPECT_EQ(list.at(0).phases.size(), 3u);
 }
 
 TEST(Requests, ExecGoesBackInTheSameRequest) {

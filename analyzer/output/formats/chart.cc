@@ -284,6 +284,8 @@ FlameTrack ChartWriter::describe(const Lane& lane, bool many_threads) const {
   track.suspended_ns = lane.suspended_ns;
   track.waiting_ns = lane.waiting_ns;
   track.resumes = lane.resumes;
+  track.file = lane.file;
+  track.vm = lane.what.stream;
   return track;
 }
 

@@ -289,6 +289,8 @@ void write_tracks(std::ostream& out, const FlameChart& chart, uint64_t origin) {
   column("waiting", [](const FlameTrack& t) { return t.waiting_ns; });
   column("resumes", [](const FlameTrack& t) { return t.resumes; });
   column("resumer", [](const FlameTrack& t) { return t.resumer; });
+  column("file", [](const FlameTrack& t) { return t.file; });
+  column("vm", [](const FlameTrack& t) { return t.vm; });
   out << '}';
 }
 
@@ -304,7 +306,8 @@ void write_chart(std::ostream& out, const FlameChart& chart, uint64_t origin) {
   out << '}';
 }
 
-// phases: the functions that are phases, and the names of these.
+// phases: the functions that are phases, and the names of these. labels: of each request, unless
+// none has any.
 void write_requests(std::ostream& out, const FlameInput& input) {
   if (input.requests.shown.empty() || input.chart.tracks.empty()) return void(out << "null");
   std::set<ReportFunctionId> phases;
@@ -318,6 +321,11 @@ void write_requests(std::ostream& out, const FlameInput& input) {
   write_array(out, phases, [&](ReportFunctionId f) {
     out << '[' << f << ',' << script_string(phase_name(*input.functions.at(f))) << ']';
   });
+  out << ",\"labels\":";
+  const bool any = std::any_of(input.requests.shown.begin(), input.requests.shown.end(),
+                               [](const FlameRequest& r) { return !r.sums->labels.empty(); });
+  write_array(out, any ? input.requests.shown : std::vector<FlameRequest>{},
+              [&](const FlameRequest& r) { out << script_string(labels_text(*r.sums)); });
   out << '}';
 }
 

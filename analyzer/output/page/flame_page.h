@@ -46,6 +46,7 @@ struct FlameTrack {
   uint64_t suspended_ns = 0, waiting_ns = 0;  // it ran for the rest of its life
   uint64_t resumes = 0;
   uint32_t resumer = 0;            // track + 1 of its last resumer; 0: none
+  uint32_t file = 0, vm = 0;       // as those of requests
   std::vector<FlameSlice> slices;  // sorted by begin, outer ones first
 };
 

@@ -19,7 +19,7 @@ class RequestEncoder {
     const ReportRequest& r = *request.sums;
     numbers({r.file, r.id, uint64_t(r.vm), distance(request.begin_ns), r.running_ns, r.wait_ns,
              r.others_ns, r.unattributed_ns, r.coroutines,
-             r.begun_before + 2u * r.unfinished + 4u * r.timer});
+             r.begun_before + 2u * r.unfinished + 4u * r.timer + 8u * r.unsure});
     numbers({r.waits.size()});
     for (const auto& w : r.waits) numbers({function(w.function), function(w.inner), w.count, w.ns});
     numbers({r.phases.size()});

@@ -134,8 +134,8 @@ export const timeSample = {
 export function timeText({ chart, tracks }) {
   const lines = [["chart", chart.shortest, chart.calls, chart.self, chart.hiddenCalls, chart.hiddenTime, chart.hiddenTracks, chart.note, chart.zero ?? 0]];
   for (const track of tracks) {
-    const { thread, name, begin, end, suspended, waiting, resumes, resumer, slices } = track;
-    lines.push(["track", thread, name, begin, end, suspended, waiting, resumes, resumer]);
+    const { thread, name, begin, end, suspended, waiting, resumes, resumer, vm, slices } = track;
+    lines.push(["track", thread, name, begin, end, suspended, waiting, resumes, resumer, vm ?? 1]);
     for (const slice of slices) lines.push(["slice", ...slice]);
   }
   return lines.map((line) => line.join("\t")).join("\n") + "\n";

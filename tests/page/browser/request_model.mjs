@@ -30,7 +30,8 @@ export const requests = [
 export function requestText(list = requests, all = 0) {
   const lines = all ? [["requests", all]] : [];
   for (const r of list) {
-    lines.push(["request", r.begin, r.running, r.wait, r.others, r.rest, r.coroutines, r.begunBefore ?? 0, r.unfinished ?? 0, r.vm ?? 1]);
+    lines.push(["request", r.begin, r.running, r.wait, r.others, r.rest, r.coroutines, r.begunBefore ?? 0, r.unfinished ?? 0, r.vm ?? 1, r.unsure ?? 0]);
+    for (const label of r.labels ?? []) lines.push(["label", ...label]);
     for (const wait of r.waits) lines.push(["wait", ...wait]);
     for (const phase of r.phases) lines.push(["phase", ...phase]);
     for (const step of r.steps) lines.push(["step", ...step]);
@@ -39,4 +40,4 @@ export function requestText(list = requests, all = 0) {
 }
 
 // The text that make_page reads.
-export const requestPage = (list, all) => textOf({ ...sample, functions: [...sample.functions, ...functions] }) + timeText(timeSample) + requestText(list, all);
+export const requestPage = (list, all, time = timeSample) => textOf({ ...sample, functions: [...sample.functions, ...functions] }) + timeText(time) + requestText(list, all);

@@ -59,6 +59,42 @@ test("the table has the columns of --requests, sorted by wall; headings sort it"
   }
 });
 
+test("labels have a column, marks are beside the number, and the search finds labels and entries", async (t) => {
+  const labelled = requests.map((one, i) => (i === 1 ? { ...one, unsure: 1, labels: [["uri", "/cart"], ["id", "k<7"]] } : one));
+  const page = await openPage(t, browser, makePage("requests_labels", { text: requestPage(labelled) }));
+  await page.keyboard.press("6");
+  assert.deepEqual((await rows(page)).map((row) => [row[0], row[8]]), [["3", ""], ["2 ~", "uri=/cart, id=k<7"], ["1", ""]]);
+  for (const [text, wanted] of [["/cart", ["2 ~"]], ["content_by_lua(nginx.conf:15)", ["2 ~", "1"]]]) {
+    await page.fill("#search", text);
+    await settle(page);
+    assert.deepEqual(await ids(page), wanted, text);
+  }
+});
+
+// Calls while request 1 and request 2 ran, while none ran that is known, and in another Lua VM.
+const call = (begin, length) => [1, 0, 1, begin, length, length, 0, 0];
+const ran = { thread: "thread 21", name: "coroutine 4", begin: 5_000_000, end: 9_200_000, suspended: 0, waiting: 0, resumes: 0, resumer: 0, slices: [call(5_000_000, 100_000), call(5_400_000, 180_000), call(9_100_000, 100_000)] };
+const other = { ...ran, thread: "thread 22", name: "coroutine 5", vm: 2, slices: [call(5_000_000, 100_000)] };
+
+test("over time by request: a call has the colour of the request that ran, which its tooltip names", async (t) => {
+  const text = requestPage(requests, 0, { ...timeSample, tracks: [ran, other] });
+  const page = await openPage(t, browser, makePage("requests_colours", { text }));
+  await page.keyboard.press("3");
+  await page.selectOption("#colour", "request");
+  const found = await page.evaluate(() => {
+    const { view, upper, requests } = luatracePage;
+    return Array.from({ length: 4 }, (_, node) => [requests.titleOf(node, view), upper.colourOf(node)]);
+  });
+  assert.deepEqual(found.map(([title]) => title), ["request 1", "request 2", "", ""]);
+  const colours = found.map(([, colour]) => colour);
+  assert.equal(new Set(colours).size, 3);
+  assert.equal(colours[2], colours[3]);
+  assert.match(await textIn(page, "#legend"), /a colour for each request/);
+  assert.match(await page.evaluate(() => location.hash), /colour=request/);
+  await page.evaluate(() => luatracePage.select(1));
+  assert.match(await textIn(page, "#details"), /request request 2/);
+});
+
 test("the waterfall: who held the worker covers the wait, phases and coroutines have rows", async (t) => {
   const page = await open(t);
   await choose(page, 1);

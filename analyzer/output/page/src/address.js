@@ -42,7 +42,7 @@ const parts = {
   dots: oneOf(["share", "phase"]),
   requestOrder: (text) => (/^[a-zA-Z]+-(up|down)$/.test(text) ? text : undefined),
   before: flag,
-  colour: oneOf(["function", "module"]),
+  colour: oneOf(["function", "module", "request"]),
   search: (text) => text.slice(0, 1000),
   regex: flag,
   with: (text) => {

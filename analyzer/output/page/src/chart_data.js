@@ -101,5 +101,7 @@ function trackOf(columns, id, slices, first, last) {
     running: Math.max(0, life - columns.suspended[id] - columns.waiting[id]),
     resumes: columns.resumes[id],
     resumer: columns.resumer[id] - 1,
+    file: columns.file[id],
+    vm: columns.vm[id],
   };
 }

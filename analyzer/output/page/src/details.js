@@ -85,6 +85,8 @@ function describeSlice(node, view) {
   const func = view.functions[slices.func[node]];
   const length = slices.length[node];
   const rows = [["start", formatTime(slices.begin[node] + view.offset)], ["duration", formatTime(length)]];
+  const request = view.requestOf?.(piece);
+  if (request) rows.unshift(["request", request]);
   const isShort = func.kind === "short";
   if (isShort) rows.unshift(["calls", formatCount(slices.calls[node])], ["self, all calls", formatTime(slices.self[node])]);
   const other = slices.other[node];

@@ -205,6 +205,7 @@ export class Graph {
     const { view, look } = this;
     if (view.tree.diff) return changePalette(view.tree, view.total, look.before, look.dark);
     const { func } = view.tree;
+    if (look.ofCall && view.name === "chart") return (node) => look.ofCall(node, view) || look.colour(func[node]);
     return (node) => look.colour(func[node]);
   }
 

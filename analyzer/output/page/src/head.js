@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The texts around the graph: title, notes on the view that is shown, and the legend.
-import { changeColour, isHatched, kindColour, kindLabel, kindOf, moduleColours, modulesInLegend } from "./colour.js";
+import { changeColour, isHatched, kindColour, kindLabel, kindOf, moduleColours, modulesInLegend, toneOf } from "./colour.js";
 import { element } from "./details.js";
 import { formatCount, formatShare, formatTime } from "./format.js";
 
@@ -82,8 +82,8 @@ function moduleEntries(functions, dark) {
 
 const requestKindNames = ["requestRuns", "requestWaits", "requestOthers", "requestRest"];
 
-// look: { dark, modules }; dots: [label, colour] of those in the plot of requests, besides the kinds.
-export function showLegend(functions, view, diff, { dark, modules }, dots = []) {
+// look: { dark, modules, ofCall }; dots: [label, colour] of those in the plot of requests, besides the kinds.
+export function showLegend(functions, view, diff, { dark, modules, ofCall }, dots = []) {
   const box = document.getElementById("legend");
   if (view.name === "waterfall") {
     box.replaceChildren(...dots.map(([label, colour]) => entry(label, colour)), ...requestKindNames.map((kind) => kindEntry(kind, dark)));
@@ -105,6 +105,10 @@ export function showLegend(functions, view, diff, { dark, modules }, dots = []) 
     return;
   }
   const others = view.isTime ? ["short", "waits", "suspended"] : [];
+  if (ofCall && view.name === "chart") {
+    box.replaceChildren(element("span", "", "a colour for each request"), entry("of none that is known", toneOf(-1, dark)), ...others.map((kind) => kindEntry(kind, dark)));
+    return;
+  }
   if (modules) {
     box.replaceChildren(...moduleEntries(functions, dark), ...others.map((kind) => kindEntry(kind, dark)));
     return;

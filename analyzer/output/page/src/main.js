@@ -34,7 +34,7 @@ class Page {
     this.mode = "calls";
     this.treeView = new View(this.functions, this.calls);
     // matcher: the search as a test of names; marks: the functions that match it.
-    this.look = { marks: null, matcher: null, chosen: -1, before: false, modules: false };
+    this.look = { marks: null, matcher: null, chosen: -1, before: false, modules: false, ofCall: null };
     this.found = null;  // the functions that match the search
     this.onlyActive = false;
     this.problem = "";  // why the search text is invalid
@@ -121,9 +121,13 @@ class Page {
     this.showColours();
   }
 
-  setModules(on) {
-    this.look.modules = on;
-    at("colour").value = on ? "module" : "function";
+  // by: "function", "module" or "request" (of the calls over time)
+  setColours(by) {
+    const isByRequest = by === "request" && this.profile.requests && this.hasChart;
+    if (isByRequest) this.makeRequests();
+    this.look.modules = by === "module";
+    this.look.ofCall = isByRequest ? (node, view) => this.requests.callColour(node, view) : null;
+    at("colour").value = this.look.modules || isByRequest ? by : "function";
     this.showColours();
     this.address?.changed(false);
   }
@@ -168,7 +172,8 @@ class Page {
     at("onlyActive").addEventListener("click", () => this.setOnlyActive(!this.onlyActive));
     at("search").addEventListener("input", () => this.search());
     at("regex").addEventListener("click", () => this.setRegex(at("regex").getAttribute("aria-pressed") !== "true"));
-    at("colour").addEventListener("change", (event) => this.setModules(event.target.value === "module"));
+    at("colour").addEventListener("change", (event) => this.setColours(event.target.value));
+    at("colour").querySelector("[value=request]").hidden = !this.profile.requests || !this.hasChart;
     listenToTools(this);
     listenToKeys(this);
   }
@@ -216,13 +221,23 @@ class Page {
 
   // The two views over time share the range and whether inactive coroutines are hidden.
   showTime(name) {
-    if (name === "chart") this.chartView ??= new ChartView(this.functions, this.chart, this.profile.total);
+    if (name === "chart") this.makeChartView();
     else this.lanesView ??= new LanesView(this.functions, this.chart);
     this.upper.setView(name === "chart" ? this.chartView : this.lanesView);
     this.upper.flip = false;
     this.view.showRange(this.range?.x ?? 0, this.range?.span ?? this.view.end);
     if (name === "lanes") at("laneOrder").value = this.view.order;
     if (this.view.onlyActive !== this.onlyActive) this.view.setOnlyActive(this.onlyActive);
+  }
+
+  makeChartView() {
+    if (this.chartView) return;
+    this.chartView = new ChartView(this.functions, this.chart, this.profile.total);
+    if (!this.profile.requests) return;
+    this.chartView.requestOf = (node) => {
+      this.makeRequests();
+      return this.requests.titleOf(node, this.chartView);
+    };
   }
 
   // Functions or requests; none if the user has hidden the table.
@@ -232,8 +247,12 @@ class Page {
     at("requestTable").hidden = isHidden || name !== "requests";
   }
 
-  showRequests() {
+  makeRequests() {
     this.requests ??= new RequestsPage(this, this.requestKinds);
+  }
+
+  showRequests() {
+    this.makeRequests();
     this.upper.setView(this.requests.waterfall);
     this.upper.flip = false;
     this.requests.show();
@@ -578,7 +597,7 @@ class Page {
 
   restore(state) {
     const isKnown = (func) => func < this.functions.length && this.isFunction(func);
-    this.setModules(state.colour === "module");
+    this.setColours(state.colour);
     this.setBefore(state.before);
     this.setOrder(state.order);
     this.flip = state.flip;

@@ -7,18 +7,20 @@
 // coroutine, phase (a function, 0: unknown). They cover its life, or the beginning of it.
 import { numbersOf } from "./data.js";
 
-const flags = { begunBefore: 1, unfinished: 2, timer: 4 };
+const flags = { begunBefore: 1, unfinished: 2, timer: 4, unsure: 8 };
 const stepFlags = { named: 1, runs: 2 };
 
-// meta: { count, all, files, phases: [[function, name]] }
+const maxParts = 32;  // phases and waits with a name of their own, as in --requests
+
+// meta: { count, all, files, phases: [[function, name]], labels: a text of each, or empty }
 export function readRequests(meta, base64, functions) {
   const number = numbersOf(base64);
   const lists = { begin: [], length: [], others: [], runs: [], func: [], inner: [], coroutine: [], phase: [] };
   const phaseNames = new Map(meta.phases);
   const nameOf = (func, inner = 0) => (func ? functions[func].name + (inner ? ` > ${functions[inner].name}` : "") : "[others]");
-  const phaseName = (func) => (func ? phaseNames.get(func) ?? functions[func].name : "[others]");
+  const phaseName = (func, parts = 0) => (func ? phaseNames.get(func) ?? functions[func].name : parts > maxParts ? "[others]" : "[no phase]");
   const list = [];
-  for (let index = 0; index < meta.count; index++) list.push(readRequest(index, number, lists, nameOf, phaseName));
+  for (let index = 0; index < meta.count; index++) list.push({ ...readRequest(index, number, lists, nameOf, phaseName), labels: meta.labels[index] ?? "" });
   const steps = { size: lists.begin.length };
   for (const [name, values] of Object.entries(lists)) steps[name] = Float64Array.from(values);
   return { ...meta, list, steps, nameOf, phaseName };
@@ -29,7 +31,7 @@ function readRequest(index, number, steps, nameOf, phaseName) {
   const items = (read) => Array.from({ length: number() }, read);
   const waits = merged(items(() => [nameOf(number(), number()), number(), number()]));
   const parts = items(() => [number(), number(), number()]);
-  const phases = merged(parts.map(([func, ...times]) => [phaseName(func), ...times]));
+  const phases = merged(parts.map(([func, ...times]) => [phaseName(func, parts.length), ...times]));
   const first = steps.begin.length;
   readSteps(steps, number(), number);
   return {
@@ -38,6 +40,7 @@ function readRequest(index, number, steps, nameOf, phaseName) {
     begunBefore: (flag & flags.begunBefore) !== 0,
     unfinished: (flag & flags.unfinished) !== 0,
     timer: (flag & flags.timer) !== 0,
+    unsure: (flag & flags.unsure) !== 0,
   };
 }
 
@@ -96,15 +99,17 @@ export class WorkerRuns {
     return this.workers.get(keyOf(request));
   }
 
+  // The request that held a worker at a time; undefined: none that is known. worker: { file, vm }
+  at(worker, time) {
+    const runs = this.of(worker) ?? [];
+    const run = runs[firstEndingAfter(runs, time)];
+    return run && run.begin <= time ? run.request : undefined;
+  }
+
   // Those of other requests that are partly in a time.
   others(request, from, to) {
     const runs = this.of(request);
-    let low = 0;
-    for (let high = runs.length; low < high;) {
-      const middle = (low + high) >> 1;
-      if (runs[middle].end <= from) low = middle + 1;
-      else high = middle;
-    }
+    let low = firstEndingAfter(runs, from);
     const found = [];
     for (let until = from; low < runs.length && runs[low].begin < to; low++) {
       const run = runs[low];
@@ -116,6 +121,22 @@ export class WorkerRuns {
     }
     return found;
   }
+}
+
+function firstEndingAfter(runs, time) {
+  let low = 0;
+  for (let high = runs.length; low < high;) {
+    const middle = (low + high) >> 1;
+    if (runs[middle].end <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Colours of requests that follow each other differ: each is a golden angle from the one before.
+export function requestColour({ index }, dark) {
+  const hue = (index * 137.508) % 360;
+  return dark ? `hsl(${hue.toFixed(1)} 45% 36%)` : `hsl(${hue.toFixed(1)} 68% 76%)`;
 }
 
 const keyOf = ({ file, vm }) => `${file} ${vm}`;

@@ -15,6 +15,7 @@ const requestColumns = [
   time("others", "Others", "Others held the worker"),
   time("rest", "Unattributed", "No call runs, nor does it wait in one"),
   { key: "coroutines", label: "Coroutines", value: (r) => r.coroutines },
+  { key: "labels", label: "Labels", text: true, value: (r) => r.labels },
   { key: "entry", label: "Entry", text: true, value: (r) => r.entry, title: "Its content block, or where most of its time went" },
   { key: "longest", label: "Longest wait", text: true, value: (r) => longestWait(r) },
   { key: "phases", label: "Phases (running + waits)", text: true, value: (r) => phasesText(r) },
@@ -28,13 +29,14 @@ function phasesText({ phases }) {
   return phases.map(([name, running, wait]) => `${name} ${formatTime(running)}${wait ? ` + ${formatTime(wait)}` : ""}`).join(", ");
 }
 
-// "<": it began before the recording; ">": its end was not seen.
-const openText = (r) => (r.begunBefore ? "<" : "") + (r.unfinished ? ">" : "") + (r.timer ? " timer" : "");
+// "<": it began before the recording; ">": its end was not seen; "~": one of its ends is not certain.
+export const marksOf = (r) => (r.begunBefore ? "<" : "") + (r.unfinished ? ">" : "") + (r.unsure ? "~" : "") + (r.timer ? " timer" : "");
 
 export class RequestTable extends SortedTable {
   // offset: added to times when they are shown. colour(request), on: see SortedTable.
   constructor(requests, offset, colour, on) {
-    super(document.getElementById("requestTable"), requestColumns, { key: "wall", down: true }, on);
+    const columns = requestColumns.filter(({ key }) => key !== "labels" || requests.labels.length);
+    super(document.getElementById("requestTable"), columns, { key: "wall", down: true }, on);
     Object.assign(this, { requests, offset, colour, marks: null });
   }
 
@@ -60,9 +62,9 @@ export class RequestTable extends SortedTable {
 
   cellsOf(request) {
     const title = requestTitle(request, this.requests);
-    const name = this.nameCell(`${title.replace(/^request /, "")} ${openText(request)}`, title, this.colour(request));
+    const name = this.nameCell(`${title.replace(/^request /, "")} ${marksOf(request)}`, title, this.colour(request));
     const cells = [name];
-    for (const { key, value, isTime, text } of requestColumns.slice(1)) {
+    for (const { key, value, isTime, text } of this.columns.slice(1)) {
       const shown = isTime ? formatTime(value(request) + (key === "begin" ? this.offset : 0)) : text ? value(request) : formatCount(value(request));
       const cell = element("td", text ? "text" : "number", shown);
       if (text) cell.title = shown;

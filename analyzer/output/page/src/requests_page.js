@@ -7,7 +7,7 @@ import { modulesInLegend, toneOf } from "./colour.js";
 import { formatCount, formatTime } from "./format.js";
 import { RequestPlot } from "./request_plot.js";
 import { RequestTable } from "./request_table.js";
-import { readRequests, requestTitle, WorkerRuns } from "./request_data.js";
+import { readRequests, requestColour, requestTitle, WorkerRuns } from "./request_data.js";
 import { requestKinds, requestRows, WaterfallView } from "./waterfall_view.js";
 
 const firstOrder = "wall-down";
@@ -95,7 +95,7 @@ export class RequestsPage {
     for (const r of data.list) {
       const isPicked = !picked || (Math.max(0, r.begin) >= picked.x && r.begin <= picked.x + picked.span && r.wall >= picked.low && r.wall <= picked.high);
       const isInRange = !range || (r.begin <= range.x + range.span && r.begin + r.wall >= range.x);
-      const isWanted = () => !matcher || matcher(requestTitle(r, data)) || [...r.waits, ...r.phases].some(([name]) => isFound(name));
+      const isWanted = () => !matcher || [requestTitle(r, data), r.labels].some(matcher) || [[r.entry], ...r.waits, ...r.phases].some(([name]) => isFound(name));
       this.marks[r.index] = isPicked && isInRange && isWanted() ? 1 : 0;
     }
     this.table.marks = this.marks;
@@ -111,6 +111,26 @@ export class RequestsPage {
   pickedText() {
     const { x, span, low, high } = this.picked;
     return `from ${formatTime(x + this.offset)} to ${formatTime(x + span + this.offset)}, ${formatTime(low)} to ${formatTime(high)} long`;
+  }
+
+  // The request that held the worker when a node began; undefined: none that is known. Times are rounded
+  // to ns, and a call may go on when others hold the worker.
+  requestOf(node, view) {
+    const { begin, total, track } = view.nodes;
+    return this.runs.at(this.page.chart.tracks[track[node]], begin[node] + Math.min(total[node] / 2, 10));
+  }
+
+  // Of that request; "" without one.
+  titleOf(node, view) {
+    const request = this.page.functions[view.nodes.func[node]].isDrawn ? undefined : this.requestOf(node, view);
+    return request ? requestTitle(request, this.data) : "";
+  }
+
+  // Of a call over time, by request; "" of what is no call.
+  callColour(node, view) {
+    if (this.page.functions[view.nodes.func[node]].isDrawn) return "";
+    const request = this.requestOf(node, view);
+    return request ? requestColour(request, this.look.dark) : toneOf(-1, this.look.dark);
   }
 
   // By phase: the one that took longest. Else the largest of the four parts of its time.

@@ -164,7 +164,8 @@ class Pieces {
     const { slices } = this.chart;
     const begin = Math.max(from, this.runs.begin[run]);
     const end = Math.min(until, this.runs.end[run]);
-    if (end < begin || end - begin < this.shortest) {
+    if (end < begin) return;  // All of it is that of the run before.
+    if (end - begin < this.shortest) {
       this.leftOut++;
       return;
     }
