@@ -86,7 +86,7 @@ samples() {
     echo 'process 1 pid=7 exe="/usr/bin/luajit" cmd="luajit"'
     echo 'stream 1 process=1 flags=0x200'
     for f in 1 2; do echo "func 1:$f lua line=${f}0 chunk=\"@app.lua\" name=\"f$f\""; done
-    awk -v "n=$3" -v "more=$4" 'BEGIN {
+    awk -v "n=$3" -v "more=${4-}" 'BEGIN {
       for (m = 0; m < 1440; m++)
         for (i = 0; i < 10 + n; i++) {
           printf "sample 1 %d000000000 ns=10000000 tid=7%s", m * 60 + i, more

@@ -155,7 +155,7 @@ TEST(SampleBuckets, EachHasWhatTheRangeOfTheTraceHas) {
       }
     }
   EXPECT_GT(compared, 200u);
-  EXPECT_GT(compiled, 1000u);
+  EXPECT_GT(compiled, 500u);
   EXPECT_GT(filtered, 1000u);
 }
 
@@ -246,7 +246,7 @@ TEST(SampleBuckets, ATimelineNeedsNoProfile) {
   PipelineOptions alone;
   alone.timeline = true;
   EXPECT_NE(why_refused({trace}, alone).find("--timeline: t1 has samples"), std::string::npos);
-  alone.jobs = 1;
+  alone.keeps_buckets = true;
   const Report saved_one = read({file("p", saved(r))}, alone);
   ASSERT_EQ(1u, saved_one.timelines.size());
   EXPECT_EQ(saved_one.timelines[0].traced_ns, r.timelines[0].traced_ns);
@@ -346,7 +346,7 @@ TEST(SampleBuckets, WhatIsForgedIsRefused) {
       accepted++;
     }
   }
-  EXPECT_GT(refused, 1800u);
+  EXPECT_GT(refused, 1500u);
   EXPECT_GT(accepted, 3u);
 }
 
