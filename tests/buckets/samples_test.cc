@@ -58,7 +58,10 @@ std::string random_samples(uint64_t seed, const std::string& always = "") {
     if (one_of(8)) text += " cut=1";
     if (always.empty() && i && one_of(9)) text += " off=1";
     for (size_t depth = random() % 7; depth > 0; depth--)
-      text += one_of(10) ? " ?" : one_of(9) ? " n0x1234" : ' ' + std::to_string(1 + random() % 4);
+      text += one_of(10)  ? " ?"
+              : one_of(9) ? " n0x1234"
+              : one_of(9) ? " co2"
+                          : ' ' + std::to_string(1 + random() % 4);
     text += '\n';
   }
   return text + "end exit=0\n";
