@@ -150,6 +150,13 @@ void Pipeline::warn_limit(const Input& input, const NodeBudget& budget) const {
           " nodes: calls that need more are merged as [pruned] (see --max-nodes)");
 }
 
+// Throws UsageError if the trace cannot have time buckets.
+void Pipeline::check_clock(const Input& input, const TraceFacts& facts) const {
+  if (facts.clock.start_real_ns == 0)
+    throw UsageError("--bucket: " + printable(input.name()) +
+                     " has no time of day, to which time buckets are aligned: leave --bucket out");
+}
+
 // `make`: as for read_streams().
 template <class Sink, class Make>
 std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
@@ -178,12 +185,11 @@ void Pipeline::sums(Input& input, Diagnostics& diag, const Progress& progress,
   sum->close();
   FileResult result{input.path(), facts, *sum, nullptr, nullptr, diag.trust, bytes_};
   if constexpr (requires { sum->histograms(); }) result.histograms = &sum->histograms();
+  FileBuckets buckets;
   if constexpr (requires { sum->take_buckets(); }) {
-    result.buckets = sum.get();
-    if (facts.clock.start_real_ns == 0)
-      throw UsageError(
-          "--bucket: " + printable(input.name()) +
-          " has no time of day, to which time buckets are aligned: leave --bucket out");
+    check_clock(input, facts);
+    buckets = sum->take_buckets();
+    result.buckets = &buckets;
   }
   add_to_report(report_, result, finder_);
 }
@@ -339,16 +345,17 @@ void Pipeline::refuse_for_samples(const Input& input) const {
   if (o.requests) option = "--requests";
   if (o.request) option = "--request";
   if (o.threads) option = "--threads";
-  if (o.timeline) option = "--timeline";
+  if (o.timeline && !o.bucket_ns) option = "--timeline";
   if (!o.slow.empty()) option = "--slow";
   if (o.symbols) option = "--symbols";
-  if (o.bucket_ns) option = "--bucket";
   for (const CallConsumer* consumer : consumers_)
     if (!consumer->required_by().empty()) option = consumer->required_by();
+  const std::string instead =
+      option == "--timeline" ? "give --bucket LENGTH, too" : "leave " + option + " out";
   if (!option.empty())
     throw UsageError(option + ": " + printable(input.name()) +
-                     " has samples, which know no single calls: leave " + option +
-                     " out, or record events (luatrace-record without --sample)");
+                     " has samples, which know no single calls: " + instead +
+                     ", or record events (luatrace-record without --sample)");
 }
 
 // The names of native functions and the ends of the trace are needed from the beginning on, so the
@@ -359,7 +366,9 @@ void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(max_nodes());
-  SampledProfile sum(plan, facts, finder_, diag, options_.off_cpu);
+  SampleBuckets buckets(options_.bucket_ns, input.name());
+  SampledProfile sum(plan, facts, finder_, diag, options_.off_cpu,
+                     options_.bucket_ns ? &buckets : nullptr);
   sum.limit(&budget);
   read_trace(input, diag, sum, [&](uint64_t offset) {
     bytes_ = offset;
@@ -369,9 +378,12 @@ void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress
   if (progress) progress(input.offset());
   warn_limit(input, budget);
   report_.sampled = sum.off_cpu() ? SampleKind::kOffCpu : SampleKind::kCpu;
-  add_to_report(report_,
-                {input.path(), facts, sum.profile(), nullptr, nullptr, diag.trust, bytes_, &sum},
-                finder_);
+  FileResult result{input.path(), facts, sum.profile(), nullptr, nullptr, diag.trust, bytes_, &sum};
+  if (options_.bucket_ns) {
+    check_clock(input, facts);
+    result.buckets = &buckets.result();
+  }
+  add_to_report(report_, result, finder_);
 }
 
 namespace {

@@ -110,6 +110,7 @@ class Pipeline {
             const Arguments&... arguments);
   void bucketed(Input& input, Diagnostics& diag, const Progress& progress);
   Symbol find_symbol(const Function& function);
+  void check_clock(const Input& input, const TraceFacts& facts) const;
   void warn_limit(const Input& input, const NodeBudget& budget) const;
   Report empty_report() const;
 

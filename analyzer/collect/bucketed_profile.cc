@@ -4,74 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/escape.h"
-#include "cli/usage_error.h"
-
 namespace luatrace::analyze {
-namespace {
-
-void add(BucketNodeTicks& to, const BucketNodeTicks& from) {
-  to.calls += from.calls;
-  to.self += from.self;
-  to.suspended += from.suspended;
-  to.off_cpu += from.off_cpu;
-}
-
-void add(BucketCalls& to, const BucketCalls& from) {
-  to.stats += from.stats;
-  to.times.add(from.times);
-}
-
-// Sorts by `key`, and adds up what has the same.
-template <class Entry, class Key>
-void unite(std::vector<Entry>& list, Key Entry::*key) {
-  auto less = [&](const Entry& a, const Entry& b) { return a.*key < b.*key; };
-  if (std::adjacent_find(list.begin(), list.end(),
-                         [&](const Entry& a, const Entry& b) { return !less(a, b); }) == list.end())
-    return;
-  std::sort(list.begin(), list.end(), less);
-  size_t n = 0;
-  for (size_t i = 1; i < list.size(); i++) {
-    if (list[n].*key == list[i].*key)
-      add(list[n], list[i]);
-    else if (++n != i)
-      list[n] = std::move(list[i]);
-  }
-  list.resize(n + 1);
-}
-
-// A bucket that streams leave and enter again has entries more than once: they are united when the
-// list has doubled, so that memory is bounded and time nearly linear.
-template <class Entry, class Key>
-void append(std::vector<Entry>& list, Entry entry, Key Entry::*key) {
-  if (list.size() == list.capacity() && list.size() > 64) {
-    unite(list, key);
-    list.reserve(2 * list.size());
-  }
-  list.push_back(std::move(entry));
-}
-
-}  // namespace
-
-uint64_t BucketClock::begin(uint64_t bucket) const {
-  const auto ns = static_cast<unsigned __int128>(bucket) * width_ns;
-  return ns > UINT64_MAX ? UINT64_MAX : clock.tick_at(static_cast<uint64_t>(ns));
-}
-
-uint64_t BucketClock::bucket_of(uint64_t tick) const {
-  uint64_t bucket = clock.real_ns(tick) / width_ns;
-  while (bucket && begin(bucket) > tick) bucket--;  // It was rounded.
-  while (begin(bucket + 1) <= tick && begin(bucket + 1) != UINT64_MAX) bucket++;
-  return bucket;
-}
-
-void BucketedProfile::refuse() const {
-  throw UsageError("--bucket: " + printable(name_) + " has more than " +
-                   std::to_string(kMaxTimeBuckets) +
-                   " buckets, or too many calls are open in each: give a greater length, or leave "
-                   "--bucket out (if the trace is short, its clock is damaged)");
-}
-
 void BucketedProfile::stream(StreamId number) {
   if (stream_) stream_->border = border_;
   stream_ = &streams_[number];
@@ -89,7 +22,7 @@ void BucketedProfile::begins(uint64_t tick) {
 
 void BucketedProfile::cross(size_t coroutines) {
   steps_ += 64 + coroutines;
-  if (steps_ > kMaxSteps) refuse();
+  if (steps_ > kMaxSteps) refuse_buckets(name_);
   stream_->bucket = clock_.bucket_of(border_);
   border_ = clock_.begin(stream_->bucket + 1);
   load(stream_->bucket);
@@ -100,7 +33,7 @@ void BucketedProfile::load(uint64_t bucket) {
   leave();
   current_ = &buckets_[bucket];
   loaded_ = bucket;
-  if (buckets_.size() > kMaxTimeBuckets) refuse();
+  if (buckets_.size() > kMaxTimeBuckets) refuse_buckets(name_);
 }
 
 void BucketedProfile::list(uint32_t node) {
@@ -131,9 +64,9 @@ void BucketedProfile::leave_nodes() {
     tree()[NodeId(number)].calls += n.calls;
     tree()[NodeId(number)].self += n.self;
     if (n.suspended) Profile::suspended(number, n.suspended);
-    if (n.off_cpu) Profile::off_cpu(number, n.off_cpu);
+    if (n.part) Profile::off_cpu(number, n.part);
     n.node = NodeId(number);
-    const bool any = n.calls || n.self || n.suspended || n.off_cpu;
+    const bool any = n.calls || n.self || n.suspended || n.part;
     if (current_ && any) append<BucketNodeTicks>(current_->nodes, n, &BucketNodeTicks::node);
     n = {};
   }
@@ -158,18 +91,13 @@ void BucketedProfile::leave() {
   if (!current_) return;
   current_->gap += std::exchange(gap_, 0);
   entries_ += entries(*current_);
-  if (entries_ > kMaxEntries) refuse();
+  if (entries_ > kMaxBucketEntries) refuse_buckets(name_);
 }
 
 void BucketedProfile::finish() {
   leave();
-  for (auto& [number, bucket] : buckets_) {
-    unite(bucket.nodes, &BucketNodeTicks::node);
-    unite(bucket.calls, &BucketCalls::function);
-  }
-  std::erase_if(buckets_, [](const auto& entry) {
-    return entry.second.nodes.empty() && entry.second.calls.empty() && !entry.second.gap;
-  });
+  for (auto& [number, bucket] : buckets_) bucket.unite();
+  std::erase_if(buckets_, [](const auto& entry) { return entry.second.empty(); });
   HistogramProfile::finish();
 }
 
@@ -183,10 +111,9 @@ void BucketedProfile::add(const BucketedProfile& other) {
       to.nodes.push_back(node);
     }
     to.calls.insert(to.calls.end(), from.calls.begin(), from.calls.end());
-    unite(to.nodes, &BucketNodeTicks::node);
-    unite(to.calls, &BucketCalls::function);
+    to.unite();
   }
-  if (buckets_.size() > kMaxTimeBuckets) refuse();
+  if (buckets_.size() > kMaxTimeBuckets) refuse_buckets(name_);
 }
 
 }  // namespace luatrace::analyze

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The Sink of --bucket: the sums of HistogramProfile, and for each time bucket what fell into it.
-// Buckets are equally long and begin at multiples of their length since 1970, so that those of
-// different files are the same.
+// The Sink of --bucket: the sums of HistogramProfile, and for each time bucket what fell into it
+// (sample_buckets.h has that of samples).
 //
 // A stack machine stops at the border of a bucket (machine/machine.h). Time is in the bucket in
 // which it passed, also that of calls which began before and of suspended coroutines. A call is
@@ -11,46 +10,19 @@
 // Invariants: the sums over all buckets are those of the profile, tick by tick, and the profile is
 // the same as without buckets. Memory grows with the call paths and functions that have something
 // in a bucket, not with the calls. A clock that jumps far cannot make more than kMaxTimeBuckets,
-// with no more than kMaxEntries, nor take more than kMaxSteps.
+// with no more than kMaxBucketEntries, nor take more than kMaxSteps.
 #pragma once
 
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analyzer/collect/bucket_ticks.h"
 #include "analyzer/collect/profile.h"
 #include "base/random_hash.h"
 
 namespace luatrace::analyze {
-
-constexpr size_t kMaxTimeBuckets = 50000;  // Of a file: a month of minutes.
-
-// The buckets of a trace on its clock. A bucket is a number: its beginning / its length.
-struct BucketClock {
-  Clock clock;
-  uint64_t width_ns = 0;
-
-  uint64_t begin(uint64_t bucket) const;  // Its first tick.
-  uint64_t bucket_of(uint64_t tick) const;
-};
-
-// In ticks.
-struct BucketNodeTicks {
-  NodeId node;
-  uint64_t calls = 0, self = 0, suspended = 0, off_cpu = 0;
-};
-struct BucketCalls {  // Of a function, those that ended.
-  FunctionId function;
-  CallStats stats;
-  Distribution times;
-};
-struct BucketTicks {
-  uint64_t gap = 0;
-  std::vector<BucketNodeTicks> nodes;  // After finish() sorted, each node once; as are the calls.
-  std::vector<BucketCalls> calls;
-};
 
 class BucketedProfile : public HistogramProfile {
  public:
@@ -59,9 +31,8 @@ class BucketedProfile : public HistogramProfile {
     clock_.width_ns = width_ns;
   }
 
-  const BucketClock& clock() const { return clock_; }
   // After finish(), once.
-  std::map<uint64_t, BucketTicks> take_buckets() { return std::move(buckets_); }
+  FileBuckets take_buckets() { return {clock_, std::move(buckets_)}; }
 
   // As a Sink. cross() and begins() throw UsageError if there are too many buckets.
   void set_clock(const Clock& clock) {
@@ -77,7 +48,7 @@ class BucketedProfile : public HistogramProfile {
     at(node).self += ticks;
   }
   void suspended(uint32_t node, uint64_t ticks) { at(node).suspended += ticks; }
-  void off_cpu(uint32_t node, uint64_t ticks) { at(node).off_cpu += ticks; }
+  void off_cpu(uint32_t node, uint64_t ticks) { at(node).part += ticks; }
   void gap(uint64_t from, uint64_t to) { gap_ += to - from; }
   void ended(uint32_t node, FunctionId function, uint64_t running) {
     HistogramProfile::ended(node, function, running);
@@ -87,7 +58,7 @@ class BucketedProfile : public HistogramProfile {
   void add(const BucketedProfile& other);
 
  private:
-  static constexpr uint64_t kMaxSteps = 1u << 26, kMaxEntries = 1u << 24;
+  static constexpr uint64_t kMaxSteps = 1u << 26;
   // A histogram counts as several.
   static uint64_t entries(const BucketTicks& b) { return b.nodes.size() + 4 * b.calls.size(); }
   // What is in the current bucket since it is the current one, by node and by function.
@@ -116,11 +87,10 @@ class BucketedProfile : public HistogramProfile {
   void leave();
   void leave_nodes();
   void leave_calls();
-  [[noreturn]] void refuse() const;
 
   const std::string name_;
   BucketClock clock_;
-  std::map<uint64_t, BucketTicks> buckets_;
+  BucketMap buckets_;
   std::unordered_map<StreamId, Stream, RandomHash> streams_;
   Stream* stream_ = nullptr;
   BucketTicks* current_ = nullptr;

@@ -26,13 +26,9 @@ std::string process_text(const TraceFacts& facts, ProcessId number) {
 
 }  // namespace
 
-SampleSums& SampleSums::operator+=(const SampleSums& other) {
-  for (uint64_t SampleSums::*sum : kSampleSums) this->*sum += other.*sum;
-  return *this;
-}
-
 SampledProfile::SampledProfile(const FilterPlan& plan, TraceFacts& facts,
-                               const SymbolFinder& symbols, Diagnostics& diagnostics, bool off_cpu)
+                               const SymbolFinder& symbols, Diagnostics& diagnostics, bool off_cpu,
+                               SampleBuckets* buckets)
     : plan_(plan),
       options_(*plan.options),
       facts_(facts),
@@ -40,7 +36,8 @@ SampledProfile::SampledProfile(const FilterPlan& plan, TraceFacts& facts,
       diag_(diagnostics),
       off_cpu_(off_cpu ? std::optional(true) : std::nullopt),
       placement_(plan, facts.functions, symbols, profile_.tree()),
-      unknown_(facts.functions.add_unknown_frame()) {}
+      unknown_(facts.functions.add_unknown_frame()),
+      buckets_(buckets) {}
 
 void SampledProfile::limit(NodeBudget* budget) {
   placement_.limit(budget);
@@ -48,6 +45,11 @@ void SampledProfile::limit(NodeBudget* budget) {
 
 SampledProfile::Stream& SampledProfile::stream(StreamId number) {
   return streams_.try_emplace(number, facts_.functions, diag_.trust, number).first->second;
+}
+
+void SampledProfile::on_header(const Clock& clock, const lt_file_header&) {
+  facts_.clock = clock;
+  if (buckets_) buckets_->set_clock(clock);
 }
 
 void SampledProfile::on_stream(const StreamInfo& info) {
@@ -78,7 +80,10 @@ void SampledProfile::on_samples(const SampleBlock& block) {
   }
   from.next_seq = block.seq + 1;
   check_order(from, block);
-  for (const Sample& sample : block.samples) add(from, sample);
+  for (const Sample& sample : block.samples) {
+    if (buckets_) buckets_->at(sample.head.tick, sums_, filtered_ns_);
+    add(from, sample);
+  }
 }
 
 // Threads may differ by a little.
@@ -125,7 +130,9 @@ void SampledProfile::add(Stream& from, const Sample& sample) {
   const uint32_t node = enter_stack(from, s);
   placement_.raw()[NodeId(node)].self += weight;
   placement_.raw()[NodeId(node)].calls++;
-  if (s.state == LT_SAMPLE_COMPILED) compiled_[node] += weight;
+  const uint64_t compiled = s.state == LT_SAMPLE_COMPILED ? weight : 0;
+  if (compiled) compiled_[node] += compiled;
+  if (buckets_) buckets_->add(node, weight, compiled);
 }
 
 bool SampledProfile::is_wanted(const Stream& from, const lt_sample& s) {
@@ -276,6 +283,7 @@ uint32_t SampledProfile::enter_stack(const Stream& from, const lt_sample& s) {
 void SampledProfile::finish(bool continues) {
   CallTree& raw = placement_.raw();
   CallTree& out = profile_.tree();
+  if (buckets_) buckets_->finish(placement_, sums_, filtered_ns_);
   for (uint32_t i = 0; i < raw.size() && &raw != &out; i++) {
     const CallNode& n = raw[NodeId(i)];
     const Place p = placement_[i];

@@ -22,39 +22,23 @@
 
 #include "analyzer/collect/placement.h"
 #include "analyzer/collect/profile.h"
+#include "analyzer/collect/sample_buckets.h"
 #include "analyzer/filter/filter_plan.h"
 #include "analyzer/machine/streams.h"
 #include "analyzer/read/model.h"
 
 namespace luatrace::analyze {
 
-// Numbers of samples, of what a sampled trace has. Of the kind that is shown, unless said
-// otherwise.
-struct SampleSums {
-  uint64_t samples = 0;
-  uint64_t filtered = 0;               // Of them, left out by filters.
-  uint64_t truncated = 0;              // Of them, with more frames than the trace has.
-  uint64_t unknown_frames = 0;         // In them.
-  uint64_t others = 0, others_ns = 0;  // Of the other kind.
-
-  SampleSums& operator+=(const SampleSums& other);
-};
-
-// In the order of saved profiles.
-constexpr uint64_t SampleSums::*kSampleSums[] = {
-    &SampleSums::samples,        &SampleSums::filtered, &SampleSums::truncated,
-    &SampleSums::unknown_frames, &SampleSums::others,   &SampleSums::others_ns};
-
 class SampledProfile final : public TraceSink {
  public:
   // What is known of the file before it is read: its functions and mappings (filter/preview.h).
   // `symbols` finds the names of addresses. off_cpu: blocked time is shown; otherwise what
-  // the first sample has: CPU time or blocked time.
+  // the first sample has: CPU time or blocked time. buckets: they are collected, too.
   SampledProfile(const FilterPlan& plan, TraceFacts& facts, const SymbolFinder& symbols,
-                 Diagnostics& diagnostics, bool off_cpu);
+                 Diagnostics& diagnostics, bool off_cpu, SampleBuckets* buckets = nullptr);
   void limit(NodeBudget* budget);
 
-  void on_header(const Clock& clock, const lt_file_header&) override { facts_.clock = clock; }
+  void on_header(const Clock& clock, const lt_file_header& header) override;
   void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
   void on_stream(const StreamInfo& info) override;
   void on_function(const FunctionInfo& info) override { stream(info.stream).ids.define(info); }
@@ -124,6 +108,7 @@ class SampledProfile final : public TraceSink {
   std::set<std::pair<uint32_t, uint64_t>> coroutines_;     // By number of the Lua VM, and id.
   std::vector<Step> steps_;                                // Of the sample being added.
   SampleSums sums_;
+  SampleBuckets* const buckets_;
   std::map<uint32_t, uint64_t> compiled_;  // By node of the raw tree: ns in compiled code.
   uint64_t filtered_ns_ = 0;
   uint64_t all_ns_ = 0;  // Of both kinds.

@@ -138,7 +138,7 @@ constexpr OptionSpec kOwnOptions[] = {
     {kCompare, "bucket", 0, "LENGTH", false, false, "for --save-profile: with a profile of each LENGTH of time, such as 1m or 1h",
      "They begin at multiples of LENGTH in UTC. The sums do not change. -r and --timeline work on such profiles, also for --diff, "
      "and merged profiles keep them. Of profiles that have buckets already, LENGTH is a multiple of theirs: minutes become hours. "
-     "none: leave them out.", "1m 5m 1h 24h none", Complete::kNothing, true},
+     "none: leave them out. --timeline of a sampled trace needs it, too.", "1m 5m 1h 24h none", Complete::kNothing, true},
 
     {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph as a page (default: trace.html next to the trace)",
      "With --diff, colours show what has changed. See --page.", nullptr, Complete::kFile},

@@ -226,11 +226,14 @@ uint64_t Merger::charges(NodeId node, const std::vector<uint64_t>& below) const 
   return tree_of_->tree()[node].calls + below[node];
 }
 
-double cost_of(const TraceFacts& facts) {
+// Picoseconds per event.
+double cost_of(const FileResult& file) {
+  if (file.sampled) return 0;
+  const TraceFacts& facts = file.facts;
   double sum = 0;
   for (const auto& [number, info] : facts.streams) sum += static_cast<double>(info.event_cost_ps);
   auto n = static_cast<double>(facts.streams.size());
-  return n > 0 ? sum / n : 0;  // Picoseconds per event.
+  return n > 0 ? sum / n : 0;
 }
 
 // Adds the tree; nodes of coroutines are merged into the node of the call that resumed them.
@@ -238,7 +241,7 @@ void Merger::tree() {
   const CallTree& from = tree_of_->tree();
   place_.resize(from.size());
   if (file_.buckets) self_ns_.resize(from.size());
-  const double cost_ps = file_.sampled ? 0 : cost_of(file_.facts);
+  const double cost_ps = cost_of(file_);
   std::vector<uint64_t> below(cost_ps > 0 ? from.size() : 0);  // By node: calls of its children.
   if (cost_ps > 0)
     for (NodeId i{1}; i < from.size(); ++i) below[from[i].parent] += from[i].calls;
@@ -282,15 +285,15 @@ void Merger::time_buckets() {
     same_.resize(map_.size());
     std::iota(same_.begin(), same_.end(), FunctionId());
   }
-  const double cost_ps = cost_of(file_.facts);
-  add_time_buckets(report_, file_,
-                   {*tree_of_, unified_place_, same_, map_, place_, self_ns_, cost_ps});
+  add_time_buckets(
+      report_, file_,
+      {*tree_of_, clock_, unified_place_, same_, map_, place_, self_ns_, cost_of(file_)});
 }
 
 void add_sums(Report& report, const FileResult& result, ReportFile& file) {
   const TraceFacts& facts = result.facts;
   const Clock& clock = facts.clock;
-  uint64_t first = UINT64_MAX, last = 0, traced = 0;
+  uint64_t traced = 0;
   std::set<std::pair<ProcessId, ThreadId>> threads;
   for (const StreamSums& sums : facts.sums) {
     const ProcessId process = facts.process_of(sums.stream);
@@ -298,10 +301,7 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
     if (sums.threads.empty()) threads.emplace(process, ThreadId(UINT32_MAX - sums.stream));
     traced += sums.traced;
     report.coroutines += sums.coroutines;
-    if (sums.traced == 0) continue;
-    first = std::min(first, sums.first);
-    last = std::max(last, sums.last);
-    if (result.sampled) continue;
+    if (sums.traced == 0 || result.sampled) continue;
     (sums.cpu.known ? report.cpu.vms : report.cpu.without)++;
     report.cpu.unknown_ns += clock.ns(std::min(sums.cpu.unknown, sums.traced));
     report.cpu.preempted_ns += clock.ns(std::min(sums.cpu.preempted, sums.traced));
@@ -311,16 +311,10 @@ void add_sums(Report& report, const FileResult& result, ReportFile& file) {
   if (const FilteredProfile* f = result.filtered) {
     traced = f->traced();
     report.filtered_ns += clock.ns(f->filtered());
-    first = std::max(first, f->first_tick());
-    last = std::min(last, f->last_tick());
   }
-  if (result.sampled) {
-    report.filtered_ns += result.sampled->filtered_ns();
-    const auto [from, to] = result.sampled->ticks();
-    first = std::max(first, from);
-    last = std::min(last, to);
-  }
+  if (result.sampled) report.filtered_ns += result.sampled->filtered_ns();
   report.traced_ns += clock_of(result).ns(traced);
+  const auto [first, last] = ticks_of(result);
   if (last <= first) return;
   file.duration_ns = clock.ns(last - first);
   report.duration_ns += file.duration_ns;
@@ -345,6 +339,17 @@ ReportFile describe_file(const FileResult& result) {
 }
 
 }  // namespace
+
+std::pair<uint64_t, uint64_t> ticks_of(const FileResult& file) {
+  uint64_t first = first_tick(file.facts), last = 0;
+  for (const StreamSums& sums : file.facts.sums)
+    if (sums.traced) last = std::max(last, sums.last);
+  if (const FilteredProfile* f = file.filtered)
+    return {std::max(first, f->first_tick()), std::min(last, f->last_tick())};
+  if (!file.sampled) return {first, last};
+  const auto [from, to] = file.sampled->ticks();
+  return {std::max(first, from), std::min(last, to)};
+}
 
 uint64_t first_tick(const TraceFacts& facts) {
   uint64_t first = UINT64_MAX;
@@ -424,11 +429,8 @@ void add_to_report(Report& report, const FileResult& result, const SymbolFinder&
   ReportFile file = describe_file(result);
   report.bytes += result.bytes;
   report.trust += result.trust;
-  if (result.sampled)
-    report.samples += result.sampled->sums();
-  else
-    report.cost_ns +=
-        saturate_u64(cost_of(result.facts) / 1000 * static_cast<double>(result.trust.events));
+  if (result.sampled) report.samples += result.sampled->sums();
+  report.cost_ns += saturate_u64(cost_of(result) / 1000 * static_cast<double>(result.trust.events));
   add_sums(report, result, file);
   report.files.push_back(std::move(file));
   Merger merger(report, result, symbols);

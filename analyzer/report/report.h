@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/collect/bucket_ticks.h"
 #include "analyzer/collect/filtered_profile.h"
 #include "analyzer/collect/profile.h"
 #include "analyzer/collect/sampled_profile.h"
@@ -24,8 +25,6 @@
 #include "base/random_hash.h"
 
 namespace luatrace::analyze {
-
-class BucketedProfile;
 
 struct ReportFile {
   std::string path;
@@ -254,8 +253,12 @@ struct FileResult {
   const Trust& trust;
   uint64_t bytes = 0;                       // Its size.
   const SampledProfile* sampled = nullptr;  // Whose profile it is, if it is of samples.
-  BucketedProfile* buckets = nullptr;  // `profile` again, if it has time buckets: they are taken.
+  FileBuckets* buckets = nullptr;           // If it has time buckets: what is in them is taken.
 };
+
+// Its first and last tick, which filters may have moved; the first is the greater one if it has
+// nothing.
+std::pair<uint64_t, uint64_t> ticks_of(const FileResult& file);
 
 // Adds the results of a file; `symbols` finds the names of C functions.
 void add_to_report(Report& report, const FileResult& file, const SymbolFinder& symbols);

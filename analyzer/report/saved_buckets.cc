@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t BucketNode::*kNodeMembers[] = {&BucketNode::calls, &BucketNode::self_ns,
                                                   &BucketNode::cost_ps, &BucketNode::suspended_ns,
-                                                  &BucketNode::off_cpu_ns};
+                                                  &BucketNode::part_ns};
 
 // The entries in the order of their numbers in the file: each has the distance from the one before.
 template <class Entry, class Key, class Write>
@@ -50,6 +50,9 @@ TimeBucket read_bucket(ByteReader in, size_t functions, size_t nodes) {
   read_entries(in, b.nodes, &BucketNode::node, nodes, [&](BucketNode& node) {
     for (auto figure : kNodeMembers) in.number(node.*figure);
   });
+  if (in.at_end()) return b;  // It is not of samples.
+  in.number(b.filtered_ns);
+  for (auto sum : kSampleSums) in.number(b.samples.*sum);
   return b;
 }
 
@@ -76,8 +79,8 @@ void read_figures(ByteReader& in, FunctionFigures& f) {
   }
 }
 
-ByteWriter write_buckets(const TimeBuckets& buckets, const std::vector<uint32_t>& function,
-                         const std::vector<uint32_t>& node) {
+ByteWriter write_buckets(const TimeBuckets& buckets, bool sampled,
+                         const std::vector<uint32_t>& function, const std::vector<uint32_t>& node) {
   ByteWriter all;
   all.number(buckets.width_ns);
   all.number(buckets.buckets.size());
@@ -91,6 +94,10 @@ ByteWriter write_buckets(const TimeBuckets& buckets, const std::vector<uint32_t>
     write_entries(w, bucket.nodes, &BucketNode::node, node, [&](const BucketNode& n) {
       for (auto figure : kNodeMembers) w.number(n.*figure);
     });
+    if (sampled) {
+      w.number(bucket.filtered_ns);
+      for (auto sum : kSampleSums) w.number(bucket.samples.*sum);
+    }
     all.text(w.bytes());
   }
   return all;

@@ -20,8 +20,8 @@ struct Malformed {
 };
 
 // `function`, `node`: their numbers in the file, by function and node of the report.
-ByteWriter write_buckets(const TimeBuckets& buckets, const std::vector<uint32_t>& function,
-                         const std::vector<uint32_t>& node);
+ByteWriter write_buckets(const TimeBuckets& buckets, bool sampled,
+                         const std::vector<uint32_t>& function, const std::vector<uint32_t>& node);
 
 // In the order of the file.
 constexpr uint64_t TimeBucket::*kBucketSums[] = {&TimeBucket::duration_ns, &TimeBucket::traced_ns,

@@ -10,6 +10,7 @@
 #include "analyzer/report/byte_stream.h"
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/saved_buckets.h"
+#include "analyzer/report/saved_sections.h"
 #include "base/escape.h"
 #include "cli/usage_error.h"
 #include "trace/crc32c.h"
@@ -17,68 +18,7 @@
 namespace luatrace::analyze {
 namespace {
 
-enum Section : uint64_t {
-  kSums = 1,
-  kTrust = 2,
-  kFile = 3,
-  kFunctions = 4,
-  kNodes = 5,
-  kHints = 6,
-  kCpu = 7,
-  kSamples = 8,
-  kCompiled = 9,
-  kTimeBuckets = 10
-};
-constexpr FunctionKind kKinds[] = {
-    FunctionKind::kRoot,    FunctionKind::kGap,     FunctionKind::kLua,   FunctionKind::kC,
-    FunctionKind::kBuiltin, FunctionKind::kUnknown, FunctionKind::kGroup, FunctionKind::kPruned,
-    FunctionKind::kGroup,   FunctionKind::kKernel,  FunctionKind::kPhase};
-constexpr uint64_t kCoroutineGroup = 8;  // Index of the second kGroup above.
 constexpr size_t kHeaderSize = 32;
-
-// Members in the order of the file.
-constexpr uint64_t Report::*kSumMembers[] = {
-    &Report::duration_ns, &Report::traced_ns,   &Report::self_ns, &Report::idle_ns,
-    &Report::gap_ns,      &Report::filtered_ns, &Report::threads, &Report::coroutines,
-    &Report::bytes,       &Report::cost_ns};
-// Of them those that time buckets have, too, in the same order.
-constexpr uint64_t Report::*kSumsOfBuckets[] = {
-    &Report::duration_ns, &Report::traced_ns, &Report::self_ns, &Report::idle_ns, &Report::gap_ns};
-constexpr uint64_t Trust::*kTrustMembers[] = {
-    &Trust::events,         &Trust::lost,        &Trust::unbalanced,
-    &Trust::truncated,      &Trust::bad_blocks,  &Trust::bad_block_events,
-    &Trust::missing_blocks, &Trust::bad_records, &Trust::clock_anomalies,
-    &Trust::inferred,       &Trust::undescribed, &Trust::cut,
-    &Trust::open_start,     &Trust::open_end,    &Trust::abandoned,
-    &Trust::unwound,        &Trust::unknown};
-constexpr uint64_t ReportCpu::*kCpuMembers[] = {&ReportCpu::vms, &ReportCpu::without,
-                                                &ReportCpu::unknown_ns, &ReportCpu::preempted_ns};
-
-// Writes or reads all but the signature. `stream`: a ByteWriter or ByteReader.
-template <class Stream, class File>
-void pass_file(Stream& stream, File& f) {
-  stream.text(f.path);
-  stream.text(f.notes);
-  for (auto* n : {&f.bytes, &f.start_real_ns, &f.duration_ns}) stream.number(*n);
-  stream.number(f.clock);
-  stream.number(f.ended);
-  stream.number(f.end.reason);
-  stream.integer(f.end.exit_status);
-  stream.list(f.processes, [&](auto& p) {
-    stream.number(p.number);
-    for (auto* n : {&p.pid, &p.ns_pid, &p.parent, &p.uid}) stream.integer(*n);
-    stream.text(p.exe);
-    stream.list(p.cmdline, [&](auto& word) { stream.text(word); });
-  });
-  stream.list(f.streams, [&](auto& s) {
-    stream.number(s.number);
-    stream.number(s.process);
-    for (auto* n : {&s.flags, &s.recording}) stream.number(*n);
-    stream.number(s.event_cost_ps);
-    stream.integer(s.tid);
-    stream.text(s.luajit);
-  });
-}
 
 // -- Writing --
 
@@ -209,7 +149,8 @@ void Writer::samples() {
 }
 
 void Writer::time_buckets() {
-  if (r_.buckets.width_ns) section(kTimeBuckets, write_buckets(r_.buckets, place_, number_));
+  if (r_.buckets.width_ns)
+    section(kTimeBuckets, write_buckets(r_.buckets, r_.is_sampled(), place_, number_));
 }
 
 std::string Writer::payload() {
@@ -262,6 +203,7 @@ class Reader {
   void cpu(ByteReader in);
   void samples(ByteReader in);
   void time_buckets(ByteReader in);
+  bool same_times(const Times& a, const Times& b) const;
   void check_buckets();
   void clear();
   void add(const TimeBucket& bucket);
@@ -395,9 +337,11 @@ void Reader::time_buckets(ByteReader in) {
 void Reader::clear() {
   for (auto sum : kSumsOfBuckets) head_.*sum = 0;
   head_.filtered_ns = 0;
+  head_.samples = {};
   for (ReportFunction& f : functions_) static_cast<FunctionFigures&>(f) = {};
   for (Node& n : nodes_) n = {n.parent, n.function, 0, 0, 0, 0};
   off_.clear();
+  compiled_.clear();
   used_functions_.assign(functions_.size(), false);
   used_nodes_.assign(nodes_.size(), false);
 }
@@ -405,6 +349,9 @@ void Reader::clear() {
 void Reader::add(const TimeBucket& bucket) {
   for (size_t i = 0; i < std::size(kSumsOfBuckets); i++)
     head_.*kSumsOfBuckets[i] += bucket.*kBucketSums[i];
+  head_.filtered_ns += bucket.filtered_ns;
+  head_.samples += bucket.samples;
+  Times& parts = head_.is_sampled() ? compiled_ : off_;
   for (const BucketFunction& f : bucket.functions) {
     add_figures(functions_[f.function], f);
     used_functions_[f.function] = true;
@@ -415,7 +362,7 @@ void Reader::add(const TimeBucket& bucket) {
     n.self += b.self_ns;
     n.cost += b.cost_ps;
     n.suspended += b.suspended_ns;
-    if (b.off_cpu_ns) off_.emplace_back(b.node, b.off_cpu_ns);
+    if (b.part_ns) parts.emplace_back(b.node, b.part_ns);
     used_nodes_[b.node] = true;
   }
 }
@@ -432,27 +379,32 @@ void Reader::limit_off_cpu() {
   }
 }
 
+bool Reader::same_times(const Times& a, const Times& b) const {
+  std::vector<uint64_t> difference(nodes_.size());
+  for (const auto& [node, ns] : a) difference[node] += ns;
+  for (const auto& [node, ns] : b) difference[node] -= ns;
+  return std::all_of(difference.begin(), difference.end(), [](uint64_t ns) { return ns == 0; });
+}
+
 // They must sum to what the other sections say.
 void Reader::check_buckets() {
   const std::vector<Node> nodes = nodes_;
   const std::vector<FunctionFigures> figures(functions_.begin(), functions_.end());
-  const Times off = off_;
+  const Times off = off_, compiled = compiled_;
+  const SampleSums samples = head_.samples;
   uint64_t sums[std::size(kSumsOfBuckets)];
   for (size_t i = 0; i < std::size(sums); i++) sums[i] = head_.*kSumsOfBuckets[i];
   const uint64_t filtered = head_.filtered_ns;
   clear();
   for (const auto& [number, bucket] : buckets_.buckets) add(bucket);
   head_.duration_ns = sums[0];  // It may be longer.
-  head_.filtered_ns = filtered;
-  bool same = nodes == nodes_;
+  bool same = nodes == nodes_ && filtered == head_.filtered_ns && samples == head_.samples;
   for (size_t i = 0; i < std::size(sums); i++) same &= sums[i] == head_.*kSumsOfBuckets[i];
   for (size_t i = 0; i < figures.size(); i++) same &= figures[i] == functions_[i];
-  std::vector<uint64_t> difference(nodes_.size());
-  for (const auto& [node, ns] : off_) difference[node] += ns;
-  for (const auto& [node, ns] : off) difference[node] -= ns;
-  for (const uint64_t ns : difference) same &= ns == 0;
+  same = same && same_times(off, off_) && same_times(compiled, compiled_);
   if (!same) fail("its time buckets do not sum to the whole");
   off_ = off;
+  compiled_ = compiled;
 }
 
 void Reader::choose(const BucketChoice& choice) {
@@ -535,6 +487,11 @@ void Reader::add_buckets(Report& report, const std::vector<ReportFunctionId>& ma
   }
 }
 
+uint32_t version_of(const Report& report) {
+  if (!report.is_sampled()) return kProfileVersion;
+  return report.buckets.width_ns ? kSampledBucketsVersion : kSampledVersion;
+}
+
 }  // namespace
 
 void write_profile(std::ostream& out, const Report& report) {
@@ -542,7 +499,7 @@ void write_profile(std::ostream& out, const Report& report) {
   uint8_t header[kHeaderSize] = {};
   auto put = [&](size_t at, auto value) { memcpy(header + at, &value, sizeof value); };
   put(0, kProfileMagic);
-  put(8, report.is_sampled() ? kSampledVersion : kProfileVersion);
+  put(8, version_of(report));
   put(12, static_cast<uint32_t>(kHeaderSize));
   put(16, static_cast<uint64_t>(payload.size()));
   put(24, crc32c(payload.data(), payload.size()));
@@ -569,7 +526,7 @@ Trust read_profile(Input& input, Report& report, const BucketChoice& choice) {
     return value;
   };
   if (get(28, uint32_t{}) != crc32c(input.data(), 28)) fail("its header has a wrong checksum");
-  if (get(8, uint32_t{}) - kProfileVersion > kSampledVersion - kProfileVersion)
+  if (get(8, uint32_t{}) - kProfileVersion > kSampledBucketsVersion - kProfileVersion)
     throw Unreadable(path + ": unknown profile version " + std::to_string(get(8, uint32_t{})) +
                      "; use a newer luatrace-analyze");
   const auto size = get(16, uint64_t{});

@@ -18,8 +18,9 @@
 namespace luatrace::analyze {
 
 constexpr uint64_t kProfileMagic = 0x464f52505441554cull;  // "LUATPROF"
-// Profiles of samples have the second version: older programs would take samples for calls.
-constexpr uint32_t kProfileVersion = 1, kSampledVersion = 2;
+// Profiles of samples have the second version: older programs would take samples for calls. With
+// time buckets they have the third: a range of them would have figures of the whole in older ones.
+constexpr uint32_t kProfileVersion = 1, kSampledVersion = 2, kSampledBucketsVersion = 3;
 
 // Writes the report; the caller checks the state of `out`.
 void write_profile(std::ostream& out, const Report& report);

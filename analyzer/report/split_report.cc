@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyzer/collect/bucketed_profile.h"
 #include "analyzer/report/report_views.h"
 #include "analyzer/report/tree_times.h"
 #include "base/escape.h"
@@ -32,7 +31,7 @@ class Splitter {
         file_(file),
         merged_(merged),
         tree_(merged.profile.tree()),
-        clock_(file.facts.clock),
+        clock_(merged.clock),
         nodes_(tree_.size()),
         local_(tree_.size()),
         functions_(merged.map.size()),
@@ -43,14 +42,14 @@ class Splitter {
  private:
   // Sums over the buckets so far, by node and by function; in ticks but where it says ns.
   struct NodeSoFar {
-    uint64_t self = 0, self_ns = 0, suspended = 0, off_cpu = 0, off_cpu_ns = 0, charges = 0;
+    uint64_t self = 0, self_ns = 0, suspended = 0, part = 0, part_ns = 0, charges = 0;
   };
   struct FunctionSoFar {
     uint64_t self = 0, inclusive = 0, wall = 0, sum = 0;
   };
   // What a node has in the current bucket.
   struct Part {
-    uint64_t calls = 0, self = 0, suspended = 0, off_cpu = 0, charges = 0;
+    uint64_t calls = 0, self = 0, suspended = 0, part = 0, charges = 0;
     bool listed = false;
   };
   void bucket(uint64_t number, const BucketTicks& from);
@@ -100,7 +99,7 @@ void Splitter::parts(const BucketTicks& from) {
     p.calls += n.calls;
     p.self += n.self;
     p.suspended += n.suspended;
-    p.off_cpu += n.off_cpu;
+    p.part += n.part;
     if (merged_.cost_ps <= 0 || !n.calls) continue;
     p.charges += n.calls;
     if (at) part(tree_[at].parent).charges += n.calls;
@@ -117,9 +116,10 @@ void Splitter::node(NodeId at, const Part& p, TimeBucket& to) {
   const uint64_t self = so_far.self == tree_[at].self ? all : std::min(clock_.ns(so_far.self), all);
   out.self_ns = self - std::exchange(so_far.self_ns, self);
   out.suspended_ns = ns(so_far.suspended, p.suspended);
-  so_far.off_cpu += p.off_cpu;
-  const uint64_t off = std::min(clock_.ns(so_far.off_cpu), self);
-  out.off_cpu_ns = off - std::exchange(so_far.off_cpu_ns, off);
+  so_far.part += p.part;
+  // Samples are not rounded, and what ran in compiled code need not be a known function's.
+  const uint64_t part = file_.sampled ? so_far.part : std::min(clock_.ns(so_far.part), self);
+  out.part_ns = part - std::exchange(so_far.part_ns, part);
   out.cost_ps = grow(so_far.charges, p.charges, [&](uint64_t n) {
     return saturate_u64(merged_.cost_ps * static_cast<double>(n));
   });
@@ -165,7 +165,8 @@ void Splitter::times(const BucketTicks& from, TimeBucket& to) {
   const uint64_t unknown = from.gap + ticks[kUnknownFunction].self;
   to.idle_ns += ns(idle_, ticks[kNoFunction].self);
   to.gap_ns += ns(gap_, unknown);
-  uint64_t traced = ticks[kNoFunction].self + unknown;
+  to.filtered_ns += from.filtered;
+  uint64_t traced = ticks[kNoFunction].self + unknown + from.filtered;
   for (size_t i = kFirstFunction; i < ticks.size(); i++) traced += ticks[i].self;
   to.traced_ns += ns(traced_, traced);
   for (const NodeId at : std::exchange(listed_, {})) local_[at] = kRootNode;
@@ -181,7 +182,7 @@ void Splitter::figures(FunctionId function, const FunctionTicks& ticks, TimeBuck
   f.calls = ticks.calls;
   f.self_ns = ns(so_far.self, ticks.self);
   f.inclusive_ns = ns(so_far.inclusive, ticks.inclusive);
-  f.wall_ns = ns(so_far.wall, ticks.wall);
+  f.wall_ns = ns(so_far.wall, file_.sampled ? ticks.inclusive : ticks.wall);
   to.self_ns += f.self_ns;
   to.functions.push_back(std::move(f));
 }
@@ -207,22 +208,18 @@ void Splitter::nodes(TimeBucket& to) {
 
 // From the first event in the bucket, or its beginning, to the last one, or its end.
 void Splitter::duration(uint64_t number, TimeBucket& to) const {
-  uint64_t first = UINT64_MAX, last = 0;
-  for (const StreamSums& sums : file_.facts.sums) {
-    if (!sums.traced) continue;
-    first = std::min(first, sums.first);
-    last = std::max(last, sums.last);
-  }
+  const auto [first, last] = ticks_of(file_);
   if (last <= first) return;
-  const BucketClock& clock = file_.buckets->clock();
-  const auto until = [&](uint64_t tick) {
-    return clock_.ns(std::clamp(tick, first, last) - first);
+  const BucketClock& clock = file_.buckets->clock;
+  const auto until = [&, begin = first, end = last](uint64_t tick) {
+    return clock.clock.ns(std::clamp(tick, begin, end) - begin);
   };
   to.duration_ns += until(clock.begin(number + 1)) - until(clock.begin(number));
 }
 
 void Splitter::bucket(uint64_t number, const BucketTicks& from) {
   TimeBucket part;
+  part.samples = from.samples;
   duration(number, part);
   parts(from);
   nodes(part);
@@ -234,14 +231,14 @@ void Splitter::bucket(uint64_t number, const BucketTicks& from) {
 
 void Splitter::run() {
   parts_.resize(tree_.size());
-  auto all = file_.buckets->take_buckets();
+  BucketMap& all = file_.buckets->buckets;
   for (; !all.empty(); all.erase(all.begin())) bucket(all.begin()->first, all.begin()->second);
 }
 
 }  // namespace
 
 void add_time_buckets(Report& report, const FileResult& file, const MergedFile& merged) {
-  report.buckets.width_ns = file.buckets->clock().width_ns;
+  report.buckets.width_ns = file.buckets->clock.width_ns;
   Splitter(report, file, merged).run();
 }
 

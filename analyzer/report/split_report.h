@@ -14,6 +14,7 @@ namespace luatrace::analyze {
 // What is known once the file's profile is in the report.
 struct MergedFile {
   const Profile& profile;               // With functions of the report unified.
+  const Clock& clock;                   // Of its times: those of samples are in ns.
   const std::vector<NodeId>& unified;   // By node of the file: of that profile; empty: the same.
   const std::vector<FunctionId>& same;  // By function of the file: of that profile.
   const std::vector<ReportFunctionId>& map;

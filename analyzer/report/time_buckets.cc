@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/collect/bucket_ticks.h"
 #include "base/escape.h"
 #include "cli/usage_error.h"
 
@@ -11,32 +12,6 @@ namespace luatrace::analyze {
 namespace {
 
 constexpr uint64_t kSecond = 1000000000, kDay = 86400 * kSecond;
-
-void add(BucketFunction& to, const BucketFunction& from) {
-  add_figures(to, from);
-}
-
-void add(BucketNode& to, const BucketNode& from) {
-  to.calls += from.calls;
-  to.self_ns += from.self_ns;
-  to.cost_ps += from.cost_ps;
-  to.suspended_ns += from.suspended_ns;
-  to.off_cpu_ns += from.off_cpu_ns;
-}
-
-template <class Entry, class Key>
-void unite(std::vector<Entry>& list, Key Entry::*key) {
-  std::stable_sort(list.begin(), list.end(),
-                   [&](const Entry& a, const Entry& b) { return a.*key < b.*key; });
-  size_t n = 0;
-  for (size_t i = 0; i < list.size(); i++) {
-    if (n && list[n - 1].*key == list[i].*key)
-      add(list[n - 1], list[i]);
-    else if (n++ != i)
-      list[n - 1] = std::move(list[i]);
-  }
-  list.resize(n);
-}
 
 // Both are sorted.
 template <class Entry, class Key>
@@ -47,7 +22,7 @@ void merge(std::vector<Entry>& list, const std::vector<Entry>& other, Key Entry:
   for (const Entry& b : other) {
     while (a != list.end() && (*a).*key < b.*key) all.push_back(std::move(*a++));
     if (a != list.end() && (*a).*key == b.*key)
-      add(all.emplace_back(std::move(*a++)), b);
+      all.emplace_back(std::move(*a++)) += b;
     else
       all.push_back(b);
   }
@@ -67,12 +42,28 @@ std::string point_text(uint64_t ns, bool of_day) {
 
 }  // namespace
 
+BucketFunction& BucketFunction::operator+=(const BucketFunction& other) {
+  add_figures(*this, other);
+  return *this;
+}
+
+BucketNode& BucketNode::operator+=(const BucketNode& other) {
+  calls += other.calls;
+  self_ns += other.self_ns;
+  cost_ps += other.cost_ps;
+  suspended_ns += other.suspended_ns;
+  part_ns += other.part_ns;
+  return *this;
+}
+
 void TimeBucket::add(const TimeBucket& other) {
   duration_ns += other.duration_ns;
   traced_ns += other.traced_ns;
   self_ns += other.self_ns;
   idle_ns += other.idle_ns;
   gap_ns += other.gap_ns;
+  filtered_ns += other.filtered_ns;
+  samples += other.samples;
   merge(functions, other.functions, &BucketFunction::function);
   merge(nodes, other.nodes, &BucketNode::node);
 }

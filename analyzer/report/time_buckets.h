@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyzer/collect/profile.h"
+#include "analyzer/collect/sample_sums.h"
 #include "analyzer/filter/filter.h"
 #include "analyzer/report/report_function.h"
 
@@ -23,14 +24,23 @@ struct Report;
 
 struct BucketFunction : FunctionFigures {
   ReportFunctionId function;
+
+  BucketFunction& operator+=(const BucketFunction& other);
 };
 struct BucketNode {
   NodeId node;
   uint64_t calls = 0, self_ns = 0, cost_ps = 0, suspended_ns = 0;
-  uint64_t off_cpu_ns = 0;  // May exceed self_ns, if the recorder learned of it late.
+  // Of self_ns: of events, without the processor (may exceed it, if the recorder learned of it
+  // late); of samples, in compiled code.
+  uint64_t part_ns = 0;
+
+  BucketNode& operator+=(const BucketNode& other);
 };
 struct TimeBucket {
   uint64_t duration_ns = 0, traced_ns = 0, self_ns = 0, idle_ns = 0, gap_ns = 0;
+  // Of samples only: of events, no bucket has filters.
+  uint64_t filtered_ns = 0;
+  SampleSums samples;
   std::vector<BucketFunction> functions;
   std::vector<BucketNode> nodes;
 

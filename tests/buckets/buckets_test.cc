@@ -12,6 +12,7 @@
 #include "analyzer/output/folded.h"
 #include "analyzer/pipeline.h"
 #include "analyzer/report/saved_profile.h"
+#include "bucket_options.h"
 #include "cli/usage_error.h"
 #include "model.h"
 #include "support.h"
@@ -21,10 +22,6 @@
 namespace luatrace::analyze {
 namespace {
 
-constexpr uint64_t kSecond = 1000000000, kMinute = 60 * kSecond, kHour = 60 * kMinute;
-constexpr uint64_t kDay = 24 * kHour;
-constexpr uint64_t kStart = 1763719000123456789;  // 2025-11-21T09:56:40 and a bit.
-
 // A tick takes somewhat more than a second, so that a bucket of a minute has some dozen events.
 std::string slow_clock(uint64_t start = kStart) {
   return "mult=9600000013 shift=3 start=3 real=" + std::to_string(start);
@@ -33,43 +30,6 @@ std::string slow_clock(uint64_t start = kStart) {
 using Bytes = std::vector<uint8_t>;
 using File = FileBytes;
 constexpr auto file = file_bytes;
-
-Report read(const std::vector<File>& files, PipelineOptions options) {
-  options.histograms = true;
-  return report_of(files, std::move(options));
-}
-
-PipelineOptions with_buckets(uint64_t width, size_t jobs = 1) {
-  PipelineOptions o;
-  o.bucket_ns = width;
-  o.keeps_buckets = true;
-  o.jobs = jobs;
-  return o;
-}
-
-PipelineOptions in_range(TimePoint from, TimePoint to) {
-  PipelineOptions o;
-  o.filter.from = from;
-  o.filter.to = to;
-  o.jobs = 1;
-  return o;
-}
-
-TimePoint at(uint64_t ns) {
-  return {TimePoint::kAbsolute, ns, 0};
-}
-TimePoint of_day(uint64_t ns) {
-  return {TimePoint::kTimeOfDay, ns, 0};
-}
-
-std::string why_refused(const std::vector<File>& files, const PipelineOptions& options) {
-  try {
-    read(files, options);
-  } catch (const std::runtime_error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 File random_file(uint64_t seed) {
   const std::string name = "t" + std::to_string(seed);

@@ -78,6 +78,59 @@ grep -qx "time buckets of 1h, 2024-10-04 00:00:00 to 2024-10-06 0[01]:00:00 UTC"
 grep -q "2024-10-04 00:00:00 .* 2024-10-06 0" out || fail "the ends: $(cat out)"
 grep -q "^f2 .*|▁ ▁ ▁ ▁ ▁ ▁ ▁ ▁ ▁ ▁ ▁ ▁ ▂ ▂ ▂ ▂ ▂ ▂ ▂ ▂ ▂ ▂ ▂ ▂  *|$" out || fail "the lanes: $(cat out)"
 
+# Samples: as many in f1 all day; 10 (or 20) a minute of f2, in even hours compiled.
+samples() {
+  {
+    echo "#luatrace-text 1"
+    echo "clock monotonic mult=1 shift=0 real=$(($2 * 86400))000000000"
+    echo 'process 1 pid=7 exe="/usr/bin/luajit" cmd="luajit"'
+    echo 'stream 1 process=1 flags=0x200'
+    for f in 1 2; do echo "func 1:$f lua line=${f}0 chunk=\"@app.lua\" name=\"f$f\""; done
+    awk -v "n=$3" -v "more=${4-}" 'BEGIN {
+      for (m = 0; m < 1440; m++)
+        for (i = 0; i < 10 + n; i++) {
+          printf "sample 1 %d000000000 ns=10000000 tid=7%s", m * 60 + i, more
+          printf int(m / 60) % 2 ? " state=interpreter" : " state=compiled"
+          print i < 10 ? " 1" : " 2 1"
+        }
+      print "end exit=0"
+    }'
+  } >"$1"
+}
+samples mon.samples 20000 10
+samples tue.samples 20001 20
+samples mon.waits 20000 10 " off=1"
+for d in mon.samples tue.samples mon.waits; do
+  "$analyze" -q $d --bucket 1m --save-profile $d.p || fail "$d.p is not written"
+  "$analyze" -q $d --save-profile $d.plain
+  for view in --report --tree '--callers f2' --info --json --folded; do
+    # shellcheck disable=SC2086  # A view may be two words.
+    same "$view of $d.p" "$("$analyze" $view $d.plain)" "$("$analyze" $view $d.p)"
+  done
+  "$analyze" -q $d.p --bucket none --save-profile without && cmp without $d.plain || fail "$d: --bucket none"
+done
+"$analyze" -q mon.samples.p tue.samples.p --save-profile both.s
+"$analyze" -q tue.samples.p mon.samples --bucket 1m --save-profile both2.s
+cmp both.s both2.s || fail "samples: the order of merging shows"
+"$analyze" -q both.s --bucket 1h --save-profile hours.s
+same "samples: sums of hours" "$("$analyze" --json both.s)" "$("$analyze" --json hours.s)"
+counts() { "$analyze" -q --json "$@" | jq -c '[.trace.samples,.trace.filtered_samples,(.functions[]|select(.name=="f2")|.self_samples,.samples,.self_ns/1e9,.compiled_ns/1e9)]'; }
+same "samples of an hour" '[1200,0,600,600,6,6]' "$(counts mon.samples.p -r 14:00~15:00)"
+same "samples of the next hour" '[1200,0,600,600,6,0]' "$(counts mon.samples.p -r 15:00~16:00)"
+same "waits of an hour" '[1200,0,600,600,6,6]' "$(counts mon.waits.p -r 14:00~15:00)"
+same "samples of that hour of both days" '[3000,0,1800,1800,18,18]' "$(counts hours.s -r 14:00~15:00)"
+"$analyze" -q mon.samples -F f2 --bucket 1m --save-profile f2.p || fail "samples: -F with --bucket"
+same "samples, filtered" '[1200,600,600,600,6,6]' "$(counts f2.p -r 14:00~15:00)"
+same "samples: functions of an hour of the trace" "$("$analyze" -q --json mon.samples -r 14:00~14:59:59 | jq .functions)" \
+  "$("$analyze" -q --json mon.samples.p -r 14:00~15:00 | jq .functions)"
+same "samples: --diff" '[["f1",0],["f2",6]]' \
+  "$("$analyze" -q tue.samples.p -r 14:00~15:00 --diff mon.samples.p --json | jq -c '[.diff[]|[.name,.self_delta_ns/1e9]]|sort')"
+status=0
+"$analyze" -q tue.samples.p -r 14:00~15:00 --fail-if 'self(f2) > 60%' 2>err || status=$?
+same "samples: --fail-if" 4 $status
+same "samples: --timeline of hours" '[48,432,1728000000,1728003600]' "$(rows hours.s)"
+same "samples: --timeline of the traces" "$(rows hours.s)" "$(rows mon.samples tue.samples --bucket 1h)"
+
 # Refusals.
 wrong() { refuses "^luatrace-analyze: $1" "$analyze" -q "${@:2}"; }
 wrong "--bucket needs --save-profile FILE or --timeline" mon.txt --bucket 1m
@@ -97,6 +150,11 @@ wrong "--time-range: 14:30:00 is inside of a bucket of hours.p" hours.p -r 14:30
 wrong "--time-range: mon.p is a saved profile, of which only time buckets are known" mon.p -r 20%~
 wrong "--time-range: '15:00~14:00' is empty" mon.p -r 15:00~14:00
 wrong "--time-range: '25:00' is not a time" mon.p -r 25:00~
+wrong "mon.waits.p has samples of blocked time, mon.samples.p has samples of CPU time" mon.samples.p mon.waits.p --save-profile x
+wrong "mon.samples.p has samples of CPU time, mon.p has events" mon.p mon.samples.p --save-profile x
+wrong "mon.samples.plain has no time buckets, mon.samples.p has time buckets of 1m" mon.samples.p mon.samples.plain --save-profile x
+wrong "--timeline: mon.samples has samples, .*: give --bucket LENGTH, too" mon.samples --timeline
+wrong "--group-by cannot be combined with --bucket" mon.samples --group-by file --bucket 1m --save-profile x
 wrong "mon.p: a saved profile has no events, which a filter needs" mon.p -F f2
 [ ! -e x ] || fail "x was written"
 head -c 9000 mon.p >cut.p

@@ -212,10 +212,11 @@ void bucketed(Input& input, Diagnostics& diag, uint64_t choice) {
   } catch (const UsageError&) {  // Too many.
     return;
   }
+  FileBuckets buckets = profile.take_buckets();
   Report report;
   add_to_report(report,
                 {"f", facts, profile, &profile.histograms(), nullptr, diag.trust, input.size(),
-                 nullptr, &profile},
+                 nullptr, &buckets},
                 no_symbol);
   look_at(report, facts, choice);
   const std::string once = saved(report);
