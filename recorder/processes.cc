@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint64_t kRateNs = 20 * kMillisecond;   // for the first estimate of the clock's rate
 constexpr uint64_t kTurnNs = 200 * kMillisecond;  // for new mappings of all processes
+constexpr uint64_t kMapsNs = 200 * kMillisecond;  // of one process
+constexpr size_t kAllMappings = 64 << 20;         // bytes, of all processes
 constexpr int kMaxTitles = 8;                     // of a process, while it is recorded
 constexpr size_t kMaxRings = 4096;                // that are drained at a time
 
@@ -115,6 +117,7 @@ void Processes::take_ended(const std::function<void(Process&)>& ended) {
 // Its rings get nothing more.
 void Processes::end_image(Process& p) {
   if (std::exchange(p.image.ended, true)) return;
+  mappings_ -= p.image.maps.known();
   p.image.maps = {};
   drainer().post([drainer = &drainer(), key = p.image.key] { drainer->complete(key); });
 }
@@ -319,7 +322,12 @@ void Processes::update() {
 void Processes::update_maps(Process& p, uint64_t now) {
   Image& image = p.image;
   std::vector<std::byte> records;
-  const uint32_t count = image.maps.update(p.pid, build_ids_, records);
+  const size_t others = mappings_ - image.maps.known();
+  const uint32_t count = image.maps.update(p.pid, build_ids_, records, kMapsNs,
+                                           kAllMappings - std::min(others, kAllMappings));
+  mappings_ = others + image.maps.known();
+  if (image.maps.full() && !std::exchange(image.unlisted, true))
+    drainer().post([output = image.output] { output->totals().unlisted++; });
   image.maps_pause_ns = std::min(image.maps_pause_ns * 2, 1000 * kMillisecond);
   image.maps_due_ns = now + (image.maps.more() ? kMillisecond : image.maps_pause_ns);
   update_title(p, false);

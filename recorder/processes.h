@@ -40,6 +40,7 @@ struct Image {
   MapsWatcher maps;
   uint64_t maps_due_ns = 0, maps_pause_ns = 0;
   std::shared_ptr<std::atomic<bool>> maps_wanted;
+  bool unlisted = false;  // not all its mappings are in the file
   bool ended = true;
 };
 
@@ -144,6 +145,7 @@ class Processes : public BackendHost {
   size_t turn_ = 0;  // the process whose mappings are read next
   uint64_t next_key_ = 1, rings_ = 0;
   BuildIds build_ids_;
+  size_t mappings_ = 0;  // bytes: MapsWatcher::known() of all processes
 };
 
 }  // namespace luatrace::record

@@ -21,6 +21,10 @@ bool Memory::is_late() const {
   return monotonic_ns() > deadline_ns_;
 }
 
+size_t Memory::cached() const {
+  return pages_.size() * (kPage + 64);
+}
+
 const Memory::Page* Memory::page(uint64_t number) {
   Recent& recent = recent_[number % recent_.size()];
   if (recent.number != number) recent = {number, fetch(number)};

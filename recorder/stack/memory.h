@@ -34,6 +34,7 @@ class Memory {
   std::string bytes(uint64_t address, size_t size);
 
   bool is_late() const;
+  size_t cached() const;  // bytes
 
  private:
   static constexpr uint64_t kPage = 4096;

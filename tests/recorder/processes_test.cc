@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -12,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "recorder/os/clock.h"
+#include "tests/recorder/child.h"
 #include "tests/recorder/ring_header.h"
 #include "tests/trace/mini_reader.h"
 
@@ -58,6 +61,51 @@ TEST(Processes, ARefusedRingIsDetachedAndCountsAsSeen) {
   EXPECT_EQ(1u, ring.header->detach);
   EXPECT_EQ(1u, ring.header->taken);
   EXPECT_FALSE(processes.has_streams(getpid()));
+}
+
+// 1,900 mappings of code whose name has 3,800 bytes: 8 MB.
+void map_long_names(const std::string& dir) {
+  int at = open(dir.c_str(), O_PATH);
+  const std::string name(240, 'd');
+  for (int depth = 0; depth < 15; depth++) {
+    mkdirat(at, name.c_str(), 0700);
+    at = openat(at, name.c_str(), O_PATH);
+  }
+  const int file = openat(at, "code", O_RDWR | O_CREAT, 0700);
+  if (ftruncate(file, 4096) != 0) return;
+  for (int i = 0; i < 1900; i++) mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+}
+
+// Each may have 16 MB of them, and all together 64 MB.
+TEST(Processes, TheMappingsOfAllProcessesHaveALimit) {
+  std::string name = ::testing::TempDir() + "mappings.XXXXXX";
+  const std::string dir = mkdtemp(name.data());
+  Options options;
+  options.output = dir + "/t.bin";
+  {
+    Outputs outputs(options);
+    ASSERT_TRUE(outputs.open(0)) << outputs.error();
+    Processes processes(options, outputs);
+    std::vector<std::unique_ptr<Child>> children;
+    std::string why;
+    for (int i = 0; i < 10; i++) {
+      children.push_back(std::make_unique<Child>([&] { map_long_names(dir); }));
+      ASSERT_NE(0u, processes.process_number(children.back()->pid(), why)) << why;
+    }
+    const uint64_t until = monotonic_ns() + 60 * kSecond;
+    uint64_t unlisted = 0, bytes = 0;
+    while (unlisted == 0 && monotonic_ns() < until) {
+      usleep(1000);
+      processes.update();
+      processes.drainer().call([&] {
+        unlisted = outputs.all()[0]->totals().unlisted;
+        bytes = outputs.all()[0]->writer().bytes();
+      });
+    }
+    EXPECT_GT(unlisted, 0u);
+    EXPECT_LT(bytes, 70'000'000u);
+  }
+  std::filesystem::remove_all(dir);
 }
 
 // With a file for each process.
