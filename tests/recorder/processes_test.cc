@@ -108,6 +108,23 @@ TEST(Processes, TheMappingsOfAllProcessesHaveALimit) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(Processes, RecordsOfProcessesThatAreGoneAreForgotten) {
+  const Options options;
+  Outputs outputs(options);
+  Processes processes(options, outputs);
+  for (pid_t pid = 10'000'000; pid < 10'100'000; pid++) {  // more than there may be
+    processes.known(pid).descendant = true;
+    if (pid % 1000 == 0) processes.update();
+  }
+  processes.known(getpid()).descendant = true;
+  processes.known(10'000'000).requested = true;
+  for (pid_t pid = 10'000'001; pid < 10'040'000; pid++) processes.known(pid).descendant = true;
+  processes.update();
+  EXPECT_LT(processes.all().size(), 20'000u);
+  EXPECT_NE(nullptr, processes.find(getpid()));
+  EXPECT_NE(nullptr, processes.find(10'000'000));
+}
+
 // With a file for each process.
 class OwnFiles : public ::testing::Test {
  protected:
