@@ -42,6 +42,9 @@ within 60 "word about the places" grep -q 'there are 32 other LuaJITs at the mom
 last=$(sed -nE 's/.*process ([0-9]+): only its C functions are sampled: there are 32 .*/\1/p' "$scratch/q.err")
 others=$(pgrep -P "$(pgrep -P $recorder)" | grep -vx "$last")
 same "programs beside it" "$(wc -w <<<"$others")" 32
+# No file of theirs stays open: there may be thousands.
+none_open() { [ -z "$(find "/proc/$recorder/fd" -lname '*/pagemap' 2>/dev/null || true)" ]; }
+within 30 "their memory maps to be closed" none_open
 kill -9 $others
 works "$last" 200
 kill -9 "$last"
