@@ -15,6 +15,9 @@ namespace {
 
 constexpr uint64_t kRateNs = 20 * kMillisecond;   // for the first estimate of the clock's rate
 constexpr uint64_t kTurnNs = 200 * kMillisecond;  // for new mappings of all processes
+constexpr uint64_t kMapsNs = 200 * kMillisecond;  // of one process
+constexpr size_t kAllMappings = 1 << 30;         // bytes, of all processes
+constexpr size_t kEndedRecords = 16384;           // until they are looked for
 constexpr int kMaxTitles = 8;                     // of a process, while it is recorded
 constexpr size_t kMaxRings = 4096;                // that are drained at a time
 
@@ -50,6 +53,13 @@ std::string refuse_ring(const RingMemory& ring, uint64_t ring_size, size_t activ
   if (active >= kMaxRings)
     return "there are more than " + grouped(kMaxRings) + " Lua VMs at a time";
   return "";
+}
+
+// With -a every process of the system gets a record. That of one that is gone is not needed, unless
+// a message at the end is about it.
+bool is_needed(const Process& p) {
+  return p.followed || p.requested || p.suspect || !p.obstacle.empty() || p.output != nullptr ||
+         !p.image.ended || !process_is_gone(p.pid);
 }
 
 bool has_ended(const Process& p) {
@@ -115,6 +125,7 @@ void Processes::take_ended(const std::function<void(Process&)>& ended) {
 // Its rings get nothing more.
 void Processes::end_image(Process& p) {
   if (std::exchange(p.image.ended, true)) return;
+  mappings_ -= p.image.maps.known();
   p.image.maps = {};
   drainer().post([drainer = &drainer(), key = p.image.key] { drainer->complete(key); });
 }
@@ -163,13 +174,8 @@ void Processes::has_c_functions(pid_t pid) {
   if (Process* const p = find(pid); p != nullptr && !p->image.ended) *p->image.maps_wanted = true;
 }
 
-bool any_events(const Processes& processes) {
-  return std::any_of(processes.all().begin(), processes.all().end(),
-                     [](const auto& known) { return known.second.has_events; });
-}
-
 void Processes::first_event(pid_t pid, uint64_t after_ns) {
-  known(pid).has_events = true;
+  has_events_ = true;
   if (!options_.quiet)
     log("process " + std::to_string(pid) + ": first event " +
         time_text(static_cast<double>(after_ns)) + " after attaching");
@@ -178,7 +184,7 @@ void Processes::first_event(pid_t pid, uint64_t after_ns) {
 void Processes::silent(pid_t pid, const std::string& text) {
   const Process* const p = find(pid);
   const bool has_workers = options_.quiet && p != nullptr && !p->workers.empty();
-  if (has_workers || (options_.finds_processes() && any_events(*this))) return detail(text);
+  if (has_workers || (options_.finds_processes() && has_events_)) return detail(text);
   log(text);
 }
 
@@ -304,6 +310,10 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
 
 // As far as time allows; the next call continues from there.
 void Processes::update() {
+  if (all_.size() >= forget_at_) {
+    std::erase_if(all_, [](const auto& known) { return !is_needed(known.second); });
+    forget_at_ = all_.size() + kEndedRecords;
+  }
   const uint64_t now = monotonic_ns();
   for (size_t left = followed_.size(); left > 0 && monotonic_ns() < now + kTurnNs; left--) {
     Process& p = *followed_[turn_++ % followed_.size()];
@@ -319,7 +329,12 @@ void Processes::update() {
 void Processes::update_maps(Process& p, uint64_t now) {
   Image& image = p.image;
   std::vector<std::byte> records;
-  const uint32_t count = image.maps.update(p.pid, build_ids_, records);
+  const size_t others = mappings_ - image.maps.known();
+  const uint32_t count = image.maps.update(p.pid, build_ids_, records, kMapsNs,
+                                           kAllMappings - std::min(others, kAllMappings));
+  mappings_ = others + image.maps.known();
+  if (image.maps.full() && !std::exchange(image.unlisted, true))
+    drainer().post([output = image.output] { output->totals().unlisted++; });
   image.maps_pause_ns = std::min(image.maps_pause_ns * 2, 1000 * kMillisecond);
   image.maps_due_ns = now + (image.maps.more() ? kMillisecond : image.maps_pause_ns);
   update_title(p, false);

@@ -2,8 +2,8 @@
 // Processes: one record for each process, by its pid, and what is written about it: its PROCESS
 // block, its rings, its mappings, its titles. It provides the services for a backend (BackendHost).
 // Invariants: used by the session's thread; the outputs are touched only in jobs of the drainer. A
-// record stays after its process has ended (its children name it as their parent) until another
-// process has its number.
+// record stays for a while after its process has ended (its children name it as their parent), at
+// most until another process has its number.
 #pragma once
 
 #include <poll.h>
@@ -40,6 +40,7 @@ struct Image {
   MapsWatcher maps;
   uint64_t maps_due_ns = 0, maps_pause_ns = 0;
   std::shared_ptr<std::atomic<bool>> maps_wanted;
+  bool unlisted = false;  // not all its mappings are in the file
   bool ended = true;
 };
 
@@ -55,7 +56,6 @@ struct Process {
   bool descendant = false;    // of a requested process
   bool suspect = false;       // may be one, but that is not known
   bool was_attached = false;  // at some time
-  bool has_events = false;    // its first event has arrived
   Attaching attaching = Attaching::kAnnounced;
   uint64_t retry_ns = 0, pause_ns = 0;  // when to try to attach again, and the next interval
   std::string obstacle;                 // why it is not recorded: a sentence
@@ -69,11 +69,6 @@ struct Process {
   // Does the recording continue for it?
   bool counts() const { return followed && attaching != Attaching::kRefused; }
 };
-
-class Processes;
-
-// Has any process sent an event?
-bool any_events(const Processes& processes);
 
 class Processes : public BackendHost {
  public:
@@ -100,7 +95,10 @@ class Processes : public BackendHost {
   // Nothing more comes from its image (from the process as it is now).
   void end_image(Process& p);
 
-  // Called from time to time: new mappings, and titles.
+  // Has any process sent an event?
+  friend bool any_events(const Processes& processes) { return processes.has_events_; }
+
+  // Called from time to time: new mappings, and titles; no pointer to a record is kept over it.
   void update();
   // The last titles: the recording ends.
   void update_titles();
@@ -144,6 +142,9 @@ class Processes : public BackendHost {
   size_t turn_ = 0;  // the process whose mappings are read next
   uint64_t next_key_ = 1, rings_ = 0;
   BuildIds build_ids_;
+  bool has_events_ = false;
+  size_t forget_at_ = 0;  // how many records
+  size_t mappings_ = 0;   // bytes: MapsWatcher::known() of all processes
 };
 
 }  // namespace luatrace::record

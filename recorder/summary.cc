@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "recorder/os/text.h"
+#include "recorder/sampler/backend.h"
 
 namespace luatrace::record {
 namespace {
@@ -102,6 +103,13 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   if (t.damaged > 0)
     log(counted(t.damaged, "stream is", "streams are") +
         " damaged: corrupt data in the ring buffer");
+  if (t.unlisted > 0)
+    log("not all code of " + counted(t.unlisted, "process", "processes") +
+        " is listed, so C functions may have no name: there are too many mappings");
+  if (t.forgotten > 0)
+    log("what is known of the processes took more memory than " + bytes_text(sampler::kKnownMax) +
+        ": that of the largest was dropped, and read again when it was needed (" +
+        counted(t.forgotten, "time") + ")");
   if (t.backwards > 0 && options.verbose)
     log("the clock went backwards " + counted(t.backwards, "time"));
   o.announce_early_end();

@@ -21,7 +21,7 @@ void SampleBlocks::add(const lt_sample& sample, std::span<const uint64_t> frames
 void SampleBlocks::flush() {
   if (info_.count == 0) return;
   writer_.write_samples(info_, records_);
-  records_.clear();
+  records_ = {};
   info_.count = 0;
 }
 

@@ -30,6 +30,8 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t damaged = 0;         // streams that were given up or in which words were skipped
   uint64_t unwritten = 0;       // events that were read but not written in time
   uint64_t backwards = 0;       // steps back of the clock
+  uint64_t unlisted = 0;        // processes not all of whose code is listed: too much
+  uint64_t forgotten = 0;       // --sample: processes of which too much was known
   uint64_t streams = 0;
   uint64_t processes = 0;
   UnmatchedGlobs

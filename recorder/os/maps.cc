@@ -36,6 +36,7 @@ constexpr size_t kMaxMappings = 65536;
 constexpr size_t kMaxText = 8u << 20;  // of /proc/PID/maps
 // Of reported mappings, and of files whose build-id is known.
 constexpr size_t kMaxSeenBytes = 16u << 20;
+constexpr size_t kSeenNode = 96;        // bytes of an entry beside its text
 constexpr uint32_t kMaxReported = 256;  // reported at a time
 
 // The kernel writes a newline in a path as \012, and nothing else in this form.
@@ -216,23 +217,25 @@ std::vector<std::byte> BuildIds::of(pid_t pid, const Mapping& m) {
 }
 
 uint32_t MapsWatcher::update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out,
-                             uint64_t limit_ns) {
+                             uint64_t limit_ns, size_t known_bytes) {
   const uint64_t end_ns = monotonic_ns() + limit_ns;
   uint32_t count = 0;
-  more_ = false;
+  more_ = full_ = false;
   for (const auto& m : mappings_of(pid)) {
-    if (!m.executable || m.path.empty() || m.path[0] != '/' || seen_.size() >= kMaxMappings ||
-        bytes_ >= kMaxSeenBytes)
-      continue;
+    if (!m.executable || m.path.empty() || m.path[0] != '/') continue;
     const std::string key = std::to_string(m.start) + "-" + std::to_string(m.end) + "+" +
                             std::to_string(m.offset) + ":" + std::to_string(m.inode) + m.path;
     if (seen_.contains(key)) continue;
+    if (seen_.size() >= kMaxMappings || bytes_ >= std::min(kMaxSeenBytes, known_bytes)) {
+      full_ = true;
+      break;
+    }
     if (count == kMaxReported || (count > 0 && monotonic_ns() >= end_ns)) {
       more_ = true;
       break;
     }
     seen_.insert(key);
-    bytes_ += key.size();
+    bytes_ += key.size() + kSeenNode;
     lt_map record{};
     record.start = m.start;
     record.end = m.end;

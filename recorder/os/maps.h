@@ -59,14 +59,18 @@ class MapsWatcher {
  public:
   // Appends records of new executable file mappings and returns their number. Up to 256 at a time,
   // and no more (but one) when it has taken `limit_ns`: the rest at the next call (see more()).
+  // known_bytes: no more when known() has reached it.
   uint32_t update(pid_t pid, BuildIds& ids, std::vector<std::byte>& out,
-                  uint64_t limit_ns = 200'000'000);
+                  uint64_t limit_ns = 200'000'000, size_t known_bytes = SIZE_MAX);
   bool more() const { return more_; }
+  // Bytes of memory for the mappings reported so far; were some not reported because of a limit?
+  size_t known() const { return bytes_; }
+  bool full() const { return full_; }
 
  private:
   std::set<std::string> seen_;
   size_t bytes_ = 0;  // of the mappings seen
-  bool more_ = false;
+  bool more_ = false, full_ = false;
 };
 
 }  // namespace luatrace::record

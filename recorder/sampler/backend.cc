@@ -165,9 +165,14 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   const uint32_t number = output != nullptr ? host_.process_number(pid, why) : 0;
   if (number == 0) return {Refusal::kOther, "is not recorded: " + why};
   live.has_lua = !images.empty();
-  bool added = false;
+  Added added{};
   host_.drainer().call([&] { added = source_->add(pid, number, output, std::move(images)); });
-  return added ? Attached{} : Attached{Refusal::kOther, "is not recorded: too many processes"};
+  if (added == Added::kNoPlace) {
+    live.has_lua = false;  // it is looked at again: one may end
+    live.problem = "there are " + std::to_string(SMP_IMAGES) + " other LuaJITs at the moment";
+  }
+  if (added != Added::kTooMany) return {};
+  return {Refusal::kOther, "is not recorded: too many processes"};
 }
 
 Attached SamplingBackend::attach(pid_t pid) {

@@ -6,9 +6,10 @@
 namespace luatrace::record::sampler {
 namespace {
 
-constexpr size_t kMaxStates = 32;      // remembered ones
-constexpr size_t kMaxExpressions = 8;  // of a row
-constexpr int kMaxOperations = 64;     // of an expression
+constexpr size_t kMaxStates = 32;                       // remembered ones
+constexpr size_t kMaxExpressions = 8;                   // of a row
+constexpr int kMaxOperations = 64;                      // of an expression
+constexpr size_t kMaxExpression = 10 * kMaxOperations;  // bytes of one
 constexpr size_t kMaxValues = 16;
 
 // -- Bytes --
@@ -167,6 +168,7 @@ class Machine {
   Row& row_;
   const Row* initial_ = nullptr;
   uint64_t location_ = 0;
+  bool too_long_ = false;  // an expression
   std::vector<Row> states_;
 };
 
@@ -191,14 +193,16 @@ bool Machine::run(std::string_view program, uint64_t address, uint64_t pc, const
       default:
         good = execute(in, byte);
     }
-    if (!good || in.bad()) return false;
+    if (!good || in.bad() || too_long_) return false;
     if (location_ > pc) return true;
   }
   return true;
 }
 
 Rule Machine::expression(Cursor& in, Rule::Kind kind) {
-  row_.expressions.emplace_back(in.text(in.unsigned_leb()));
+  const std::string_view text = in.text(in.unsigned_leb());
+  if (text.size() > kMaxExpression) too_long_ = true;
+  row_.expressions.emplace_back(text.substr(0, kMaxExpression));
   return {kind, static_cast<int64_t>(row_.expressions.size() - 1)};
 }
 
@@ -384,6 +388,12 @@ bool StackCopy::read(uint64_t address, uint64_t& value) const {
     return false;
   std::memcpy(&value, bytes_.data() + (address - address_), sizeof value);
   return true;
+}
+
+size_t Row::memory() const {
+  size_t bytes = sizeof *this;
+  for (const std::string& e : expressions) bytes += sizeof e + e.capacity();
+  return bytes;
 }
 
 bool Row::step(Registers& r, const StackCopy& stack) const {

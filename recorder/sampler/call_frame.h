@@ -64,6 +64,7 @@ struct Row {
 
   // From a function's registers to its caller's. False: not known.
   bool step(Registers& r, const StackCopy& stack) const;
+  size_t memory() const;  // bytes
   // Is it the outermost function?
   bool is_outermost() const { return rules[kRip].kind == Rule::kUndefined; }
 };

@@ -57,6 +57,25 @@ void Functions::begin_batch() {
   reader_.reset();
 }
 
+size_t Functions::memory() const {
+  constexpr size_t kNode = 64;  // of an entry of a map, with its value
+  size_t bytes = kept_ + descriptions_.capacity() + others_.size() * kNode +
+                 lua_.size() * (kNode + sizeof(stack::Proto));
+  if (reader_ != nullptr)
+    bytes += sizeof(Reader) + reader_->memory.cached() + reader_->protos.memory();
+  return bytes;
+}
+
+// Also descriptions that were not written: their ids are known to nobody else.
+void Functions::forget() {
+  reader_.reset();
+  lua_ = {};
+  others_ = {};
+  descriptions_ = {};
+  described_ = 0;
+  kept_ = 0;
+}
+
 void Functions::add_image(const LuaImage& image) {
   auto i = std::make_unique<Image>();
   i->layout.note = image.note;

@@ -56,6 +56,10 @@ class Functions {
   // Memory may have changed: what was read is read again.
   void begin_batch();
 
+  // Bytes of what is known. What is forgotten is read again when it is needed, and has new ids.
+  size_t memory() const;
+  void forget();
+
   // New descriptions (struct lt_func) and their number; then there are none.
   std::vector<std::byte> take_descriptions(uint32_t& count);
 

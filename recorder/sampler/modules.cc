@@ -17,6 +17,7 @@ constexpr uint64_t kShare = 50;  // looking takes one of so many parts of the ti
 constexpr size_t kMaxModules = 4096, kMaxUnnamed = 4096;
 constexpr size_t kMaxTable = 8 << 20, kMaxTables = 64 << 20;  // bytes
 constexpr size_t kMaxRows = 1 << 16;
+constexpr size_t kNode = 64;        // bytes of an entry of a map, beside its value
 constexpr size_t kHeaderHead = 12;  // bytes of .eh_frame_hdr before its table
 // Encodings that all linkers use for the table and the number of its entries.
 constexpr uint8_t kTableEncoding = 0x3b, kCountEncoding = 0x03, kPointerEncoding = 0x1b;
@@ -54,7 +55,7 @@ void Modules::refresh() {
     m = std::move(same->second);
     old.erase(same);
   }
-  if (!old.empty()) rows_.clear();
+  if (!old.empty()) forget_rows();
   for (const auto& [begin, m] : old) bytes_ -= m.table.size();
 }
 
@@ -145,14 +146,34 @@ std::optional<FrameEntry> Modules::entry_for(Module& m, uint64_t pc) {
   return e;
 }
 
+void Modules::forget_rows() {
+  rows_ = {};
+  rows_bytes_ = 0;
+}
+
+size_t Modules::memory() const {
+  return bytes_ + rows_bytes_ + modules_.size() * (kNode + sizeof(Module)) +
+         unnamed_.size() * (kNode + 8);
+}
+
+// It looks at once which images there are.
+void Modules::forget() {
+  forget_rows();
+  modules_.clear();
+  unnamed_.clear();
+  bytes_ = 0;
+  refreshed_ns_ = 0;
+}
+
 Modules::Place Modules::find(uint64_t pc) {
   Module* const m = module_at(pc);
   if (m == nullptr) return {};
   const auto known = rows_.find(pc);
   if (known != rows_.end()) return {true, known->second ? &*known->second : nullptr};
-  if (rows_.size() >= kMaxRows) rows_.clear();
+  if (rows_.size() >= kMaxRows) forget_rows();
   std::optional<Row>& row = rows_[pc];
   if (const auto entry = entry_for(*m, pc)) row = row_of(*entry, pc);
+  rows_bytes_ += kNode + (row ? row->memory() : sizeof row);
   return {true, row ? &*row : nullptr};
 }
 

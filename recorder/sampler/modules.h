@@ -29,6 +29,10 @@ class Modules {
   };
   Place find(uint64_t pc);
 
+  // Bytes of what is known. What is forgotten is read again when it is needed.
+  size_t memory() const;
+  void forget();
+
  private:
   struct Module {
     uint64_t end = 0;
@@ -41,6 +45,7 @@ class Modules {
   void refresh();
   void add_image(uint64_t start, uint64_t bias_limit);
   void load(Module& m);
+  void forget_rows();
   std::optional<FrameEntry> entry_for(Module& m, uint64_t pc);
   bool read_entry(uint64_t address, uint64_t& body, std::string& bytes);
   bool read(uint64_t address, void* to, size_t size);
@@ -50,7 +55,7 @@ class Modules {
   std::map<uint64_t, uint64_t> unnamed_;  // executable memory of no file: begin, end
   std::unordered_map<uint64_t, std::optional<Row>> rows_;  // by address
   uint64_t refreshed_ns_ = 0, pause_ns_ = 0;
-  size_t bytes_ = 0;  // of tables
+  size_t bytes_ = 0, rows_bytes_ = 0;  // of tables, of rows
 };
 
 }  // namespace luatrace::record::sampler

@@ -18,8 +18,8 @@ bpf::Failure Program::start() {
 
 void Program::stop() {}
 
-int Program::add_image(const lt_abi&, std::span<const uint8_t>) {
-  return -1;
+bool Program::set_image(uint32_t, const lt_abi&, std::span<const uint8_t>) {
+  return false;
 }
 
 bool Program::set_process(pid_t, const smp_process&) {

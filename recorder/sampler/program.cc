@@ -174,19 +174,17 @@ void Program::stop() {
   links_.clear();
 }
 
-int Program::add_image(const lt_abi& abi, std::span<const uint8_t> rules) {
-  if (skeleton_ == nullptr || images_ == SMP_IMAGES || rules.size() > SMP_TEXT_MAX) return -1;
-  const uint32_t number = images_;
+bool Program::set_image(uint32_t number, const lt_abi& abi, std::span<const uint8_t> rules) {
+  if (skeleton_ == nullptr || rules.size() > SMP_TEXT_MAX) return false;
+  const uint32_t place = number % SMP_IMAGES;
   smp_image image{};
   image.abi = abi;
   std::vector<uint8_t> table(SMP_TEXT_MAX);
   std::copy(rules.begin(), rules.end(), table.begin());
-  if (bpf_map__update_elem(skeleton_->maps.images, &number, sizeof number, &image, sizeof image,
-                           BPF_ANY) != 0 ||
-      bpf_map__update_elem(skeleton_->maps.rules, &number, sizeof number, table.data(),
-                           table.size(), BPF_ANY) != 0)
-    return -1;
-  return static_cast<int>(images_++);
+  return bpf_map__update_elem(skeleton_->maps.images, &place, sizeof place, &image, sizeof image,
+                              BPF_ANY) == 0 &&
+         bpf_map__update_elem(skeleton_->maps.rules, &place, sizeof place, table.data(),
+                              table.size(), BPF_ANY) == 0;
 }
 
 bool Program::set_process(pid_t pid, const smp_process& process) {

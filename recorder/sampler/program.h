@@ -39,9 +39,9 @@ class Program {
   bpf::Failure start();
   void stop();
 
-  // Adds a LuaJIT: what its note says, and the rules of its interpreter's code. Returns its number,
-  // or -1: there are too many.
-  int add_image(const lt_abi& abi, std::span<const uint8_t> rules);
+  // Sets a LuaJIT: what its note says, and the rules of its interpreter's code. That number was
+  // never used before; what has had its place (see smp_mapped) is no longer used.
+  bool set_image(uint32_t number, const lt_abi& abi, std::span<const uint8_t> rules);
   bool set_process(pid_t pid, const smp_process& process);
   void remove_process(pid_t pid);
 
@@ -64,7 +64,6 @@ class Program {
   luatrace_sampler* skeleton_ = nullptr;
   ring_buffer* reader_ = nullptr;
   std::vector<void*> links_;
-  uint32_t images_ = 0;
   const Take* take_ = nullptr;
 };
 

@@ -111,7 +111,7 @@ struct {
 
 struct work {
   __u32 busy, copied; /* copied: number of the image in walk.abi + 1 */
-  __u32 image;
+  __u32 image; /* its place */
   __u32 unused;
   __u64 window, taken, raised; /* of blocked time: see my_period() */
   __u64 vm, found, found_frame, sp, end, vms_left;
@@ -194,12 +194,12 @@ static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
 }
 
 static __always_inline bool use_image(struct work *k, const struct smp_mapped *m) {
-  __u32 image = m->image;
+  __u32 image = m->image, place = image % SMP_IMAGES;
   k->walk.text = m->text;
   k->walk.text_end = m->text_end;
-  k->image = image;
+  k->image = place;
   if (k->copied == image + 1) return true;
-  struct smp_image *from = bpf_map_lookup_elem(&images, &image);
+  struct smp_image *from = bpf_map_lookup_elem(&images, &place);
   if (!from) return false;
   bpf_probe_read_kernel(&k->walk.abi, sizeof(k->walk.abi), &from->abi);
   k->copied = image + 1;

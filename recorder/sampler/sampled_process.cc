@@ -76,6 +76,20 @@ void SampledProcess::add_image(const LuaImage& image, const smp_mapped& mapped) 
   abis_.push_back(image.abi);
 }
 
+size_t SampledProcess::memory() const {
+  return functions_.memory() + modules_.memory() + lua_.capacity() * sizeof lua_[0] +
+         frames_.capacity() * sizeof frames_[0] + part_.capacity() * sizeof part_[0] +
+         (blocks_ ? blocks_->pending_bytes() : 0);
+}
+
+void SampledProcess::forget() {
+  functions_.forget();
+  modules_.forget();
+  lua_ = {};
+  frames_ = {};
+  part_ = {};
+}
+
 const smp_mapped* SampledProcess::mapped(const smp_record& record) const {
   return record.g != 0 && record.mapped < mapped_.size() ? &mapped_[record.mapped] : nullptr;
 }

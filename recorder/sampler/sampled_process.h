@@ -43,6 +43,10 @@ class SampledProcess {
   // Writes what has been collected.
   void flush();
 
+  // Bytes of what is known of the process. What is forgotten is read again when it is needed.
+  size_t memory() const;
+  void forget();
+
   uint64_t samples() const { return samples_; }
   uint64_t lost() const { return lost_; }  // not written
   // Has it ever run Lua?

@@ -3,46 +3,67 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace luatrace::record::sampler {
 
-// The same code with the same note is the same LuaJIT.
-int Source::number_of(const FoundImage& image) {
-  const auto same = [&](const auto& known) {
-    lt_abi a = known.second, b = image.image.abi;
+// The same code with the same note is the same LuaJIT. Null: all places are taken.
+Source::Place* Source::place_for(const FoundImage& image) {
+  const auto same = [&](const Place& p) {
+    lt_abi a = p.abi, b = image.image.abi;
     a.vms = b.vms = a.vm_begin = b.vm_begin = a.vm_end = b.vm_end = a.rules = b.rules = 0;
-    return known.first == image.code && std::memcmp(&a, &b, sizeof a) == 0;
+    return !p.code.empty() && p.code == image.code && std::memcmp(&a, &b, sizeof a) == 0;
   };
-  const auto known = std::find_if(images_.begin(), images_.end(), same);
-  if (known != images_.end()) return static_cast<int>(known - images_.begin());
-  const int number = program_.add_image(image.image.abi, image.rules);
-  if (number >= 0) images_.emplace_back(image.code, image.image.abi);
-  return number;
+  const auto known = std::find_if(places_.begin(), places_.end(), same);
+  if (known != places_.end()) return &*known;
+  const auto free =
+      std::min_element(places_.begin(), places_.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.users, a.generation) < std::pair(b.users, b.generation);
+      });
+  if (free->users > 0) return nullptr;
+  *free = {free->generation + 1, 0, {}, {}};  // the BPF program may know the old number's note
+  if (!program_.set_image(number_of(*free), image.image.abi, image.rules)) return nullptr;
+  free->code = image.code;
+  free->abi = image.image.abi;
+  return &*free;
 }
 
-bool Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output,
-                 std::vector<FoundImage> images) {
+uint32_t Source::number_of(const Place& place) const {
+  return place.generation * SMP_IMAGES + static_cast<uint32_t>(&place - places_.data());
+}
+
+void Source::add_images(Entry& e, std::vector<FoundImage>& images, smp_process& p) {
+  for (FoundImage& image : images) {
+    if (e.images.size() == SMP_PROCESS_IMAGES) break;
+    Place* const place = place_for(image);
+    if (place == nullptr) continue;
+    place->users++;
+    image.mapped.image = number_of(*place);
+    p.mapped[e.images.size()] = image.mapped;
+    e.images.push_back(image.mapped.image);
+    e.process->add_image(image.image, image.mapped);
+  }
+}
+
+Added Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output,
+                  std::vector<FoundImage> images) {
   if (first_output_ == nullptr) first_output_ = output;
   drain();
+  if (const auto it = processes_.find(pid); it != processes_.end() && it->second.executed)
+    remove(pid);
   Entry& e = processes_[pid];
   const bool is_new = e.process == nullptr;
   if (is_new) e.process = std::make_unique<SampledProcess>(pid, number, output, kernel_, shown_);
-  e.serial = next_serial_++;
-  smp_process p{};
-  p.serial = e.serial;
-  uint32_t n = 0;
-  for (FoundImage& image : images) {
-    const int image_number = n < SMP_PROCESS_IMAGES ? number_of(image) : -1;
-    if (image_number < 0) continue;
-    image.mapped.image = static_cast<uint32_t>(image_number);
-    p.mapped[n++] = image.mapped;
-    e.process->add_image(image.image, image.mapped);
-  }
   if (is_new) output->users()++;
-  if (program_.set_process(pid, p)) return true;
+  smp_process p{};
+  add_images(e, images, p);
+  if (!is_new && e.images.empty()) return Added::kNoPlace;  // nothing is new
+  p.serial = e.serial = next_serial_++;
+  if (program_.set_process(pid, p))
+    return e.images.empty() && !images.empty() ? Added::kNoPlace : Added::kSampled;
   remove(pid);
-  return false;
+  return Added::kTooMany;
 }
 
 void Source::remove(pid_t pid) {
@@ -54,6 +75,7 @@ void Source::remove(pid_t pid) {
   p.flush();
   count_lost(*p.output(), p.lost());
   p.output()->users()--;
+  for (const uint32_t number : it->second.images) places_[number % SMP_IMAGES].users--;
   processes_.erase(it);
 }
 
@@ -70,14 +92,37 @@ void Source::take(std::span<const std::byte> bytes) {
   if (it == processes_.end() || it->second.serial != record.serial) return;
   if ((record.flags & SMP_EXEC) != 0) {
     execs_.insert(it->first);
+    it->second.executed = true;
     return;
   }
-  it->second.process->add(record, bytes.subspan(sizeof record));
+  SampledProcess& p = *it->second.process;
+  known_ -= p.memory();
+  p.add(record, bytes.subspan(sizeof record));
+  known_ += p.memory();
   samples_++;
+  if (known_ > kKnownMax) make_space();
+}
+
+// The largest are forgotten: a process that makes us read much of it does so at its own expense.
+void Source::make_space() {
+  std::vector<std::pair<size_t, SampledProcess*>> sizes;
+  for (const auto& [pid, entry] : processes_)
+    sizes.emplace_back(entry.process->memory(), entry.process.get());
+  std::sort(sizes.begin(), sizes.end(), std::greater());
+  for (const auto& [size, process] : sizes) {
+    if (known_ <= kKnownMax / 2) return;
+    process->forget();
+    known_ -= size - process->memory();
+    process->output()->totals().forgotten++;
+  }
 }
 
 void Source::drain() {
-  for (auto& [pid, entry] : processes_) entry.process->begin_batch();
+  known_ = 0;
+  for (auto& [pid, entry] : processes_) {
+    entry.process->begin_batch();
+    known_ += entry.process->memory();
+  }
   program_.consume([this](std::span<const std::byte> bytes) { take(bytes); });
   for (auto& [pid, entry] : processes_) entry.process->flush();
 }

@@ -12,7 +12,7 @@
 
 #include "luajit-usdt/src/luatrace_abi.h"
 
-#define SMP_IMAGES 32        /* different LuaJITs, in all processes */
+#define SMP_IMAGES 32        /* different LuaJITs at a time, in all processes */
 #define SMP_TEXT_MAX 65536u  /* bytes of an interpreter's code */
 #define SMP_PROCESSES 16384  /* that are sampled at a time */
 #define SMP_PROCESS_IMAGES 2 /* LuaJITs of one process */
@@ -35,7 +35,8 @@ struct smp_image {
 
 struct smp_mapped {
   uint64_t text, text_end, vms; /* addresses in the process; text 0: there is none */
-  uint32_t image, unused;
+  uint32_t image; /* its number; the rest of its division by SMP_IMAGES is its place */
+  uint32_t unused;
 };
 
 struct smp_process { /* key: its id, as the recorder sees it */

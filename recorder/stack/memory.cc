@@ -15,10 +15,14 @@ constexpr uint64_t kLookingNs = 10 * kMillisecond;  // for mappings of pages tha
 }  // namespace
 
 Memory::Memory(pid_t pid, uint64_t deadline_ns)
-    : memory_(pid, kLookingNs), map_(pid), deadline_ns_(deadline_ns) {}
+    : memory_(pid, kLookingNs), deadline_ns_(deadline_ns) {}
 
 bool Memory::is_late() const {
   return monotonic_ns() > deadline_ns_;
+}
+
+size_t Memory::cached() const {
+  return pages_.size() * (kPage + 64);
 }
 
 const Memory::Page* Memory::page(uint64_t number) {
@@ -31,8 +35,9 @@ const Memory::Page* Memory::page(uint64_t number) {
 const Memory::Page* Memory::fetch(uint64_t number) {
   if (const auto known = pages_.find(number); known != pages_.end()) return known->second.get();
   if (pages_.size() >= kMaxPages || is_late()) return nullptr;
+  if (!map_) map_.emplace(memory_.pid());
   auto page = std::make_unique<Page>();
-  if (memory_.read(map_, number * kPage, page->data(), kPage) != 0) page = nullptr;
+  if (memory_.read(*map_, number * kPage, page->data(), kPage) != 0) page = nullptr;
   return (pages_[number] = std::move(page)).get();
 }
 

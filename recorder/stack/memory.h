@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -34,6 +35,7 @@ class Memory {
   std::string bytes(uint64_t address, size_t size);
 
   bool is_late() const;
+  size_t cached() const;  // bytes
 
  private:
   static constexpr uint64_t kPage = 4096;
@@ -46,7 +48,7 @@ class Memory {
   const Page* fetch(uint64_t number);
 
   GuardedMemory memory_;
-  PageMap map_;
+  std::optional<PageMap> map_;  // from the first read on: it is an open file
   uint64_t deadline_ns_;
   std::array<Recent, 256> recent_;                             // by number
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;  // null: not readable

@@ -51,6 +51,12 @@ std::string Prototypes::string_at(uint64_t address, size_t max) {
   return memory_.bytes(address + static_cast<uint64_t>(n.str_size), std::min<size_t>(size, max));
 }
 
+size_t Prototypes::memory() const {
+  constexpr size_t kNode = 64;  // of an entry of a map, beside its value
+  return copied_ + known_.size() * (kNode + sizeof(Proto) + kMaxChunk) +
+         names_.size() * (kNode + kMaxName);
+}
+
 std::unique_ptr<Proto> Prototypes::copy(uint64_t address) {
   const lt_note& n = layout_.note;
   uint8_t type = 0;

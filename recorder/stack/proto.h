@@ -42,6 +42,7 @@ class Prototypes {
   std::string defined_name(const Proto& p) const;
   // The name by which the instruction calls its function; empty: it has none.
   std::string call_name(const Proto& p, uint32_t position);
+  size_t memory() const;  // bytes of what is known
 
  private:
   std::unique_ptr<Proto> copy(uint64_t address);

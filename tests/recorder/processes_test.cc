@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/recorder/child.h"
 #include "tests/recorder/ring_header.h"
 #include "tests/trace/mini_reader.h"
 
@@ -58,6 +60,60 @@ TEST(Processes, ARefusedRingIsDetachedAndCountsAsSeen) {
   EXPECT_EQ(1u, ring.header->detach);
   EXPECT_EQ(1u, ring.header->taken);
   EXPECT_FALSE(processes.has_streams(getpid()));
+}
+
+// 250 mappings of code whose name has 3,600 bytes: as many as are read at a time.
+void map_long_names(const std::string& dir) {
+  int at = open(dir.c_str(), O_PATH);
+  const std::string name(240, 'd');
+  for (int depth = 0; depth < 15; depth++) {
+    mkdirat(at, name.c_str(), 0700);
+    at = openat(at, name.c_str(), O_PATH);
+  }
+  const int file = openat(at, "code", O_RDWR | O_CREAT, 0700);
+  if (ftruncate(file, 4096) != 0) return;
+  for (int i = 0; i < 250; i++) mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+}
+
+// Each may have 16 MB of them, and all together 64 MB: here are 84 MB.
+TEST(Processes, TheMappingsOfAllProcessesHaveALimit) {
+  std::string name = ::testing::TempDir() + "mappings.XXXXXX";
+  const std::string dir = mkdtemp(name.data());
+  Options options;
+  options.output = dir + "/t.bin";
+  {
+    Outputs outputs(options);
+    ASSERT_TRUE(outputs.open(0)) << outputs.error();
+    Processes processes(options, outputs);
+    std::vector<std::unique_ptr<Child>> children;
+    std::string why;
+    for (int i = 0; i < 90; i++) {
+      children.push_back(std::make_unique<Child>([&] { map_long_names(dir); }));
+      ASSERT_NE(0u, processes.process_number(children.back()->pid(), why)) << why;
+    }
+    processes.drainer().call([&] {
+      EXPECT_GT(outputs.all()[0]->totals().unlisted, 0u);
+      EXPECT_LT(outputs.all()[0]->writer().bytes(), 70'000'000u);
+    });
+  }
+  std::filesystem::remove_all(dir);
+}
+
+TEST(Processes, RecordsOfProcessesThatAreGoneAreForgotten) {
+  const Options options;
+  Outputs outputs(options);
+  Processes processes(options, outputs);
+  for (pid_t pid = 10'000'000; pid < 10'100'000; pid++) {  // more than there may be
+    processes.known(pid).descendant = true;
+    if (pid % 1000 == 0) processes.update();
+  }
+  processes.known(getpid()).descendant = true;
+  processes.known(10'000'000).requested = true;
+  for (pid_t pid = 10'000'001; pid < 10'040'000; pid++) processes.known(pid).descendant = true;
+  processes.update();
+  EXPECT_LT(processes.all().size(), 20'000u);
+  EXPECT_NE(nullptr, processes.find(getpid()));
+  EXPECT_NE(nullptr, processes.find(10'000'000));
 }
 
 // With a file for each process.

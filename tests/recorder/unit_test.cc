@@ -96,6 +96,16 @@ TEST(Maps, ATurnThatTakesTooLongContinuesLater) {
   EXPECT_EQ(0u, slow.update(getpid(), ids, records, 0));
 }
 
+TEST(Maps, ThereIsALimit) {
+  MapsWatcher watcher;
+  BuildIds ids;
+  std::vector<std::byte> records;
+  EXPECT_EQ(1u, watcher.update(getpid(), ids, records, kSecond, 1));
+  EXPECT_TRUE(watcher.full());
+  EXPECT_FALSE(watcher.more());
+  EXPECT_GT(watcher.update(getpid(), ids, records), 1u);  // there is space again
+}
+
 TEST(Process, Facts) {
   const auto f = read_process(getpid());
   EXPECT_EQ(getppid(), f.parent);

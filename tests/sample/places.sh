@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# There are places for 32 LuaJITs at a time; that of one that no process has any more is given to
+# another. 40 of them, one after the other, each with Lua functions in its samples; then 33 at a time:
+# one has none, until another has ended.
+#
+#   places.sh RECORD LUAJIT
+source "$(dirname "$0")/../lib.sh"
+source "$(dirname "$0")/lib.sh"
+record=$1 luajit=$2
+needs_sampling "$record"
+
+# LuaJITs that differ in a member of the ABI note which samples do not need (g_size).
+python3 - "$luajit" "$scratch" <<'END'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+note = data.index(struct.pack("<III", 9, 552, 2) + b"luatrace\0")  # name, contents, type
+member = note + 12 + 12 + 76
+for i in range(40):
+    struct.pack_into("<i", data, member, 1000 + i)
+    with open("%s/luajit%d" % (sys.argv[2], i), "wb") as f:
+        f.write(data)
+END
+chmod +x "$scratch"/luajit*
+cat >"$scratch/busy.lua" <<'END'
+local function busy(cpu) while os.clock() < cpu do end end
+busy(tonumber(arg[1]))
+END
+
+"$record" --sample 997 -q -o "$scratch/p.bin" -- bash -c 'for i in {0..39}; do "$0/luajit$i" "$0/busy.lua" 0.15; done' "$scratch"
+samples "$scratch/p.bin" >"$scratch/p.txt"
+found=$(awk '/:busy/ { print $1 }' "$scratch/p.txt" | sort -u | wc -l)
+same "programs with Lua functions" "$found" 40
+
+# Which one has none is said.
+: >"$scratch/q.err"
+"$record" --sample 97 -o "$scratch/q.bin" -- bash -c 'for i in {0..32}; do "$0/luajit$i" "$0/busy.lua" 300 & done; wait' \
+  "$scratch" 2>"$scratch/q.err" &
+recorder=$!
+within 60 "word about the places" grep -q 'there are 32 other LuaJITs at the moment' "$scratch/q.err"
+last=$(sed -nE 's/.*process ([0-9]+): only its C functions are sampled: there are 32 .*/\1/p' "$scratch/q.err")
+others=$(pgrep -P "$(pgrep -P $recorder)" | grep -vx "$last")
+same "programs beside it" "$(wc -w <<<"$others")" 32
+# No file of theirs stays open: there may be thousands.
+none_open() { [ -z "$(find "/proc/$recorder/fd" -lname '*/pagemap' 2>/dev/null || true)" ]; }
+within 30 "their memory maps to be closed" none_open
+kill -9 $others
+works "$last" 200
+kill -9 "$last"
+wait $recorder || fail "status $?: $(cat "$scratch/q.err")"
+samples "$scratch/q.bin" >"$scratch/q.txt"
+[ "$(grep -c "^$last .*:busy" "$scratch/q.txt" || true)" -gt 20 ] || fail "it has no Lua functions: $(grep -c "^$last " "$scratch/q.txt")"
