@@ -23,7 +23,8 @@ size_t take_body(char* data, size_t size, size_t count, void* to) {
 void* open_libcurl() {
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"})
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-  throw std::runtime_error("--push needs libcurl, which is not installed (Debian: libcurl4)");
+  throw std::runtime_error(
+      "--push needs libcurl, which is not installed (Debian: libcurl4), or this program is static");
 }
 
 }  // namespace

@@ -23,7 +23,16 @@
 /* Registers and constants only, which every parser of the notes understands. */
 #define STAP_SDT_ARG_CONSTRAINT	nr
 #define _SDT_HAS_SEMAPHORES	1
+#if defined(__has_include) && !defined(LUAJIT_OWN_SDT)
+#if !__has_include(<sys/sdt.h>)
+#define LUAJIT_OWN_SDT
+#endif
+#endif
+#ifdef LUAJIT_OWN_SDT
+#include "lj_ltsdt.h"
+#else
 #include <sys/sdt.h>
+#endif
 
 #if LJ_TARGET_X64
 #undef _SDT_NOP

@@ -3,12 +3,14 @@
 #
 # Attaching records the same as starting the program: every function, every call.
 #
-#   counts.sh BUILD HOW
+#   counts.sh BUILD HOW [VIA]
 #
 # HOW: jit, eager, interpreter, stripped, static, library, renamed, deleted, states, threads, user,
 # two (LuaJITs in a process); or the path of another luajit.
 source "$(dirname "$0")/lib.sh"
 how=$2
+via=${3-direct}
+need_way "$via"
 script=("$here/gate.lua" "$scratch" "$here/work.lua" spin)
 host() { begin_host "$@" -- "${script[@]}"; }
 begin_host() { gate "$build/tests/attach/attach_host" "$@"; }
@@ -73,7 +75,7 @@ if [ $how = user ]; then
   recorder=$!
   started+=($recorder)
 else
-  record -p $target
+  record --via "$via" -p $target
 fi
 case $how in
   states) recording 1 ;;
