@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kRateNs = 20 * kMillisecond;   // for the first estimate of the clock's rate
 constexpr uint64_t kTurnNs = 200 * kMillisecond;  // for new mappings of all processes
 constexpr uint64_t kMapsNs = 200 * kMillisecond;  // of one process
-constexpr size_t kAllMappings = 1 << 30;         // bytes, of all processes
+constexpr size_t kAllMappings = 64 << 20;         // bytes, of all processes
 constexpr size_t kEndedRecords = 16384;           // until they are looked for
 constexpr int kMaxTitles = 8;                     // of a process, while it is recorded
 constexpr size_t kMaxRings = 4096;                // that are drained at a time
