@@ -97,7 +97,7 @@ constexpr OptionSpec kOwnOptions[] = {
     {kOther, "inside", 0, nullptr, false, false, "record the process that has the other end of standard input, a socket",
      "What luatrace.start() of the Lua module and luaJIT_trace_start() run; see inside.md in the documentation."},
     {kOther, "verbose", 'v', nullptr, false, false, "print more messages", nullptr},
-    {kOther, "quiet", 'q', nullptr, false, false, "print only errors and what is missing", nullptr},
+    {kOther, "quiet", 'q', nullptr, false, false, "print only errors, what is missing, and names and patterns that nothing has", nullptr},
 };
 // clang-format on
 constexpr auto kOptions = with_common_options(kOwnOptions, kOther);

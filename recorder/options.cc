@@ -148,7 +148,8 @@ double seconds_option(const char* name, const std::string& text) {
 }
 
 // Options that no other program is likely to have.
-constexpr const char* kOnlyOurs = "ring-size c-functions only-slow bpf-link flight";
+constexpr const char* kOnlyOurs =
+    "ring-size c-functions only-slow bpf-link flight max-depth max-size children off-cpu";
 
 // Is it an option of ours that few other programs have, or only_ours: that no other one has?
 bool looks_like_ours(const std::string& word, bool only_ours) {

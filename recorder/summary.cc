@@ -145,7 +145,7 @@ void summarize(const Options& options, Outputs& outputs,
   for (const auto& line : diagnosis) log(line);
   const bool any =
       std::any_of(all.begin(), all.end(), [](const auto& o) { return o->totals().streams > 0; });
-  if (any && (!options.quiet || options.inside)) report_unmatched(options, outputs);
+  if (any) report_unmatched(options, outputs);
   if (any && outputs.trace_stdout() < 0 && !options.quiet && !options.no_file)
     log("next: " + next_command(options, outputs));
 }

@@ -65,7 +65,7 @@ void WatchPrinter::finish() {
   if (options_.watch.empty()) return;
   const uint64_t until = monotonic_ns() + kSecond;
   while (print() && !log_.next(1).empty() && monotonic_ns() < until) usleep(1000);
-  if (!options_.quiet) report_silent();
+  report_silent();
   if (const uint64_t n = log_.dropped(); n > 0)
     log("--watch: " + counted(n, "line was", "lines were") +
         " not printed, because nobody read them in time");

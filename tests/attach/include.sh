@@ -27,8 +27,8 @@ touch "$scratch/go"
   "$bin/luajit" "${script[@]}" 2>"$scratch/record.err"
 same "patterns without a match, of a command" "$(unmatched)" work.l
 
-# Not if nothing was recorded at all, which has its own message; nor with -q.
+# Not if nothing was recorded at all, which has its own message. With -q, too: something is missing.
 "$bin/luatrace-record" -o "$scratch/trace.bin" --via "$via" --include nothing -- true 2>"$scratch/record.err"
 same "patterns of a command without Lua" "$(unmatched)" ""
 "$bin/luatrace-record" -q -o "$scratch/trace.bin" --via "$via" --include nothing -- "$bin/luajit" "${script[@]}" 2>"$scratch/record.err"
-same "patterns with -q" "$(unmatched)" ""
+same "patterns with -q" "$(unmatched)" nothing

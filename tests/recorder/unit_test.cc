@@ -159,11 +159,12 @@ TEST(Options, TheCommandsOptionsAreItsOwn) {
     return explain_misplaced({"cmd", word}, failed)
         .starts_with(std::string(word) + " after cmd is");
   };
-  for (const char* word : {"-d", "-d5", "-p", "-p4711", "--include", "--max-size=1G", "--json"}) {
+  for (const char* word : {"-d", "-d5", "-p", "-p4711", "--include", "--json"}) {
     EXPECT_TRUE(explained(word, true)) << word;
     EXPECT_FALSE(explained(word, false)) << word;
   }
-  for (const char* word : {"--ring-size", "--only-slow=f=1ms", "--c-functions=none"})
+  for (const char* word :
+       {"--ring-size", "--only-slow=f=1ms", "--c-functions=none", "--max-size=1G", "--children"})
     EXPECT_TRUE(explained(word, false)) << word;
   for (const char* word : {"-v", "-debug", "-path", "--quiet", "--help"})
     EXPECT_FALSE(explained(word, true)) << word;

@@ -41,6 +41,9 @@ for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and
 done
 same "values" "$(values)" ""
 
+"$record" -q --watch nofunction --print n -- "$luajit" "$program" >/dev/null 2>"$scratch/record.err"
+grep -qF 'nofunction: no Lua function of this name was called' "$scratch/record.err" || fail "-q hides it: $(cat "$scratch/record.err")"
+
 # More places than can be watched: told, and nothing else happens.
 {
   echo 'local n = 0'
