@@ -85,17 +85,21 @@ void Arguments::option(const char* name, const char* option) {
   add(lua_pushfstring(lua_, "%s=%s", option, text(name)));
 }
 
-// The array is on top of the stack.
+// The array is on top of the stack. As many elements as it has keys: there are no others.
 void Arguments::add_each(const char* name, const char* option) {
-  for (int i = 1;; i++) {
+  int keys = 0;
+  for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) keys++;
+  for (int i = 1; i <= keys; i++) {
     lua_rawgeti(lua_, -1, i);
-    if (lua_isnil(lua_, -1)) break;
+    if (lua_isnil(lua_, -1))
+      luaL_error(lua_, "%s: %s must be an array of strings, without gaps and other keys", function_,
+                 name);
     if (lua_type(lua_, -1) != LUA_TSTRING) wrong(name, "an array of strings");
     if (option != nullptr) add(option);
     add(text(name));
     lua_pop(lua_, 1);
   }
-  lua_pop(lua_, 2);
+  lua_pop(lua_, 1);
 }
 
 void Arguments::options(const char* name, const char* option) {
@@ -132,9 +136,10 @@ void Arguments::end() {
     const bool text = lua_type(lua_, -1) == LUA_TSTRING;
     for (int i = 0; text && i < name_count_; i++)
       known = known || std::strcmp(names_[i], lua_tostring(lua_, -1)) == 0;
-    if (!known)
-      luaL_error(lua_, "%s: unknown option '%s'", function_,
-                 text ? lua_tostring(lua_, -1) : luaL_typename(lua_, -1));
+    if (!text)
+      luaL_error(lua_, "%s: options have names, not a key that is a %s", function_,
+                 luaL_typename(lua_, -1));
+    if (!known) luaL_error(lua_, "%s: unknown option '%s'", function_, lua_tostring(lua_, -1));
   }
 }
 

@@ -301,16 +301,24 @@ int rethrow(lua_State* lua) {
   return lua_error(lua);
 }
 
+// What section() is to call.
+int check_callable(lua_State* lua) {
+  if (luaL_getmetafield(lua, 1, "__call") == 0)
+    check_type(lua, 1, LUA_TFUNCTION, "section", "what it runs");
+  return 0;
+}
+
 // The part that must be Lua: a coroutine can yield inside. The arguments are C functions, and the
 // standard pcall.
 constexpr const char* kSection = R"(
-local start, stop, rethrow, pcall = ...
+local start, stop, rethrow, check, pcall = ...
 local function finish(name, ok, ...)
   stop(name)
   if not ok then return rethrow((...)) end
   return ...
 end
 return function(name, fn, ...)
+  check(fn)
   start(name, ...)
   return finish(name, pcall(fn, ...))
 end
@@ -318,9 +326,10 @@ end
 
 void add_section(lua_State* lua) {
   if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
-  for (const lua_CFunction f : {section_start, section_stop, rethrow}) push_hidden(lua, f);
+  for (const lua_CFunction f : {section_start, section_stop, rethrow, check_callable})
+    push_hidden(lua, f);
   lua_getglobal(lua, "pcall");
-  lua_call(lua, 4, 1);
+  lua_call(lua, 5, 1);
   lua_setfield(lua, -2, "section");
 }
 
