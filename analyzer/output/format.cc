@@ -48,8 +48,8 @@ constexpr Range kWide[] = {
     {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},  {0xa960, 0xa97f}, {0xac00, 0xd7a3},
     {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff01, 0xff60},  {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
     {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
-constexpr Range kNone[] = {{0x0300, 0x036f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
-                           {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+constexpr Range kCombining[] = {{0x0300, 0x036f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+                                {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
 
 bool is_in(std::span<const Range> ranges, uint32_t c) {
   return std::any_of(ranges.begin(), ranges.end(),
@@ -60,7 +60,7 @@ bool is_in(std::span<const Range> ranges, uint32_t c) {
 size_t take_character(std::string_view& text) {
   const auto [code, length] = read_utf8(text);
   text.remove_prefix(std::max<size_t>(length, 1));
-  return code < 0x300 ? 1 : is_in(kNone, code) ? 0 : is_in(kWide, code) ? 2 : 1;
+  return code < 0x300 ? 1 : is_in(kCombining, code) ? 0 : is_in(kWide, code) ? 2 : 1;
 }
 
 // The longest beginning and the longest end of up to `width` columns.
