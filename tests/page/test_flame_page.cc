@@ -33,7 +33,7 @@ PageInput hostile(const std::string& text) {
   input.add_function(FunctionKind::kLua, 1, text, text);
   input.add_node(0, 0, 1, 5);
   input.page.chart.note = text;
-  input.page.chart.tracks = {{text, text, 0, 9, 0, 0, 0, 0, {{}}}};
+  input.page.chart.tracks = {{text, text, 0, 9, 0, 0, 0, 0, 0, 0, {{}}}};
   input.page.chart.tracks[0].slices[0].length_ns = 9;
   return input;
 }
