@@ -205,14 +205,16 @@ TEST_F(EndingTest, WhatCannotBeExecuted) {
   EXPECT_FALSE(std::filesystem::exists(path("new.bin")));
 }
 
-// Only if the command fails: it may have such options, too.
+// What other programs may have, too, only if the command fails.
 TEST_F(EndingTest, OptionsAfterTheCommandAreExplained) {
-  const std::string hint = "--children after /bin/sh is an option of that command";
-  for (const bool fails : {false, true}) {
-    const Words command = {"/bin/sh", "-c", fails ? "exit 3" : "exit 0", "sh", "--children"};
-    EXPECT_EQ(fails ? 3 : 0, run(recorder({"-o", trace()}, command)));
-    EXPECT_EQ(fails, said(hint)) << err();
-  }
+  for (const std::string option : {"--include", "--children"})
+    for (const bool fails : {false, true}) {
+      const Words command = {"/bin/sh", "-c", fails ? "exit 3" : "exit 0", "sh", option};
+      EXPECT_EQ(fails ? 3 : 0, run(recorder({"-o", trace()}, command)));
+      EXPECT_EQ(fails || option == "--children",
+                said(option + " after /bin/sh is an option of that command"))
+          << err();
+    }
 }
 
 // -o and the program's file are easily confused.

@@ -217,7 +217,7 @@ for output in flame:html page:html json:json csv:csv folded:folded; do
   rm $file
   wrong "^luatrace-analyze: --output needs --format NAME, or one of --json, .* without a file of its own" --$name=x -o y
 done
-wrong "^luatrace-analyze: --output needs --format NAME, or one of" --json --csv -o y
+wrong "^luatrace-analyze: --output: several outputs have no file of their own" --json --csv -o y
 refuses "^luatrace-analyze: none.bin: cannot open" "$analyze" none.bin --flame
 for kind in LUA Lua C Builtin; do "$analyze" --kind $kind now.txt >/dev/null || fail "--kind $kind"; done
 

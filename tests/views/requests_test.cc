@@ -95,7 +95,7 @@ TEST(Requests, TheCollectorOutsideOfCallsIsOthers) {
       "10 create 2\n10 request 2 7\n10 resume 2\n10 entry 15\n12 entry 13\n12 suspend yield\n";
   const std::string ends = "30 resume 2\n31 return 13\n32 return 15\n32 suspend done\n";
   const auto list = requests(begins + "20 entry 21\n25 return 21\n" + ends + log_block(40, "7"));
-  EXPECT_EQ(brief(list), "6 36 = 8 + 13 + 5 + 10\n");
+  EXPECT_EQ(brief(list), "5 37 = 8 + 13 + 5 + 11\n");
   EXPECT_EQ(list.at(0).collector_ns, 0u);
   EXPECT_EQ(list.at(0).phases.size(), 3u);
 }

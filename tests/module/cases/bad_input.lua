@@ -53,7 +53,7 @@ check.refuses("paused already", trace.pause)
 assert(trace.resume())
 
 work()
-check.equal("nothing was lost", check.row(trace.report(), "work").calls, 1)
+check.equal("nothing was lost", check.row(trace.report(), "work").calls, 2)
 check.equal("sections", check.row(trace.report(), "[section] name").calls, 1)
 assert(trace.stop())
 check.refuses("no recording has been started", trace.stop)

@@ -73,7 +73,7 @@ assert(trace.stop())
 check.equal("the last one, of the end", calls("t.4.bin", "fails"), 1)
 
 -- Without a file only that of the end, and those with a path.
-assert(trace.start { flight = "1M", slow = "handle=10ms" })
+assert(trace.start { flight = "64M", slow = "handle=10ms" }) -- handle has up to 1 MB of events
 handle(0.03)
 check.refuses("has no file", trace.snapshot)
 assert(trace.snapshot(path("named.bin")))

@@ -90,7 +90,7 @@ test("over time by request: a call has the colour of the request that ran, which
   assert.equal(new Set(colours).size, 3);
   assert.equal(colours[2], colours[3]);
   assert.match(await textIn(page, "#legend"), /a colour for each request/);
-  assert.match(await page.evaluate(() => location.hash), /colour=request/);
+  assert.equal(await page.evaluate(() => luatracePage.state().colour), "request");
   await page.evaluate(() => luatracePage.select(1));
   assert.match(await textIn(page, "#details"), /request request 2/);
 });
