@@ -28,6 +28,24 @@ size_t common_beginning(const std::vector<std::pair<std::string, size_t>>& group
   return common;
 }
 
+// Cuts in one of the first ways. `common`: how much it has in common with the others.
+std::string cut_in_way(const std::string& text, size_t width, int way, size_t common) {
+  return way == kDifference ? cut_around(text, width, common)
+                            : cut_share(text, width, way, kShares - 1);
+}
+
+// "name  (location)" with the whole name. "" if it has no location, or there is no space for one.
+std::string cut_location(const std::string& text, size_t width, int way, size_t common) {
+  constexpr size_t kBrackets = 4, kShortest = 6;
+  const size_t middle = text.rfind("  (");
+  if (middle == text.npos || !text.ends_with(')')) return "";
+  const size_t from = middle + 3, needed = text_width(text.substr(0, middle)) + kBrackets;
+  if (needed + kShortest > width) return "";
+  const std::string location = text.substr(from, text.size() - from - 1);
+  return text.substr(0, from) +
+         cut_in_way(location, width - needed, way, common - std::min(common, from)) + ')';
+}
+
 }  // namespace
 
 void CutNames::add(const std::string& text, size_t width) {
@@ -37,8 +55,9 @@ void CutNames::add(const std::string& text, size_t width) {
   by_cut_[cut].emplace_back(text, width);
 }
 
-// Cuts the names of a group in that way. False if some still look the same.
-bool CutNames::tell_apart(const std::vector<Place>& group, int way) {
+// Cuts the names of a group in that way, or only their locations. False if that is not possible, or
+// some still look the same.
+bool CutNames::tell_apart(const std::vector<Place>& group, int way, bool locations) {
   std::map<Place, std::string> cuts;
   std::map<std::string, std::string> names;  // By what is shown of them.
   std::map<std::string, size_t> numbers;
@@ -52,10 +71,11 @@ bool CutNames::tell_apart(const std::vector<Place>& group, int way) {
     std::string cut = name;
     if (way == kNumbered)
       cut = cut_text(name, space - std::min(space, mark.size())) + mark;
-    else if (way == kDifference)
-      cut = cut_around(name, space, common);
+    else if (locations)
+      cut = cut_location(name, space, way, common);
     else
-      cut = cut_share(name, space, way, kShares - 1);
+      cut = cut_in_way(name, space, way, common);
+    if (cut.empty()) return false;
     const bool fresh = names.emplace(cut, name).first->second == name;
     if (!fresh || (cut != name && way != kNumbered && taken_.count(cut))) return false;
     cuts[{text, width}] = std::string(indent, ' ') + cut;
@@ -72,8 +92,12 @@ void CutNames::settle() {
                     [&](const Place& p) { return unindented(p.first) == first; }))
       continue;
     // Half of each first; then more of the end, which has the line; then more of the beginning.
-    for (const int way : {2, 1, 0, 3, 4, kDifference, kNumbered})
-      if (tell_apart(group, way)) break;
+    constexpr int kWays[] = {2, 1, 0, 3, 4, kDifference};
+    const auto any = [&](bool locations) {
+      return std::any_of(std::begin(kWays), std::end(kWays),
+                         [&](int way) { return tell_apart(group, way, locations); });
+    };
+    if (!any(true) && !any(false)) tell_apart(group, kNumbered, false);
   }
   by_cut_.clear();
   seen_.clear();

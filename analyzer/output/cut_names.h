@@ -22,7 +22,7 @@ class CutNames {
 
  private:
   using Place = std::pair<std::string, size_t>;  // Text, width.
-  bool tell_apart(const std::vector<Place>& group, int way);
+  bool tell_apart(const std::vector<Place>& group, int way, bool locations);
 
   std::set<Place> seen_;
   std::map<std::string, std::vector<Place>> by_cut_;  // Without indentation.

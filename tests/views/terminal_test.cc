@@ -227,6 +227,14 @@ TEST(CutNames, ThoseThatDifferLookDifferent) {
   }
 }
 
+// The location is cut, not the name, as long as there is space for some of it.
+TEST(CutNames, TheNameIsTheLastThatIsCut) {
+  const std::vector<std::string> names = {"work  (pa/lib/x.lua:1)", "work  (pb/lib/x.lua:1)"};
+  for (size_t width = 14; width < 30; width++)
+    for (const auto& text : cut_all(names, width)) EXPECT_EQ("work  (", text.substr(0, 7)) << text;
+  EXPECT_EQ("work  (pb/...a:1)", cut_all(names, 17)[1]);
+}
+
 TEST(CutNames, EqualOnesStayEqualAndIndentationIsNoDifference) {
   const std::string name = "a_name_that_is_too_long_for_its_column";
   const auto cut = cut_all({name, name, "  " + name}, 20);
