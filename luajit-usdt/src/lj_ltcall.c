@@ -38,8 +38,15 @@
 
 /* -- The C stack ---------------------------------------------------------- */
 
-/* Needs _GNU_SOURCE; may be missing where the thread library is separate. */
+/* Needs _GNU_SOURCE. May be missing where the thread library is separate; elsewhere it is not
+** weak, since linkers take nothing from an archive for a weak reference. */
+#if __GLIBC__ == 2 && __GLIBC_MINOR__ < 34
 extern int pthread_getattr_np(pthread_t t, pthread_attr_t *a) __attribute__((weak));
+#define have_getattr()	(pthread_getattr_np != NULL)
+#else
+extern int pthread_getattr_np(pthread_t t, pthread_attr_t *a);
+#define have_getattr()	1
+#endif
 
 #define STACK_DEEP	64u	/* Nested calls below which the stack is not checked. */
 #define STACK_SPARE	65536u	/* Largest reserve of stack; else a sixteenth. */
@@ -48,7 +55,7 @@ static void thread_stack(char **low, size_t *size)
 {
   pthread_attr_t a;
   void *p;
-  if (!pthread_getattr_np || pthread_getattr_np(pthread_self(), &a)) return;
+  if (!have_getattr() || pthread_getattr_np(pthread_self(), &a)) return;
   if (!pthread_attr_getstack(&a, &p, size)) *low = (char *)p;
   pthread_attr_destroy(&a);
 }

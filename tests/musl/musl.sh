@@ -8,6 +8,7 @@
 #                                         into TO/static one that is static; the C module
 #   musl.sh conformance TO CONFORMANCE_TEST MODE    every program of tests/conformance
 #   musl.sh recorded TO BUILD FLAVOUR VIA           the same events as those of glibc's luajit
+#   musl.sh stack TO BUILD                          deep coroutines in a thread of a static program
 #   musl.sh attach TO BUILD FLAVOUR VIA             the same calls, attached to
 #
 # One set of objects is linked in three ways: compiling takes most of the time.
@@ -26,6 +27,8 @@ build() {
   cp "$tree/src/libluajit.so" "$luajit/libluajit-5.1.so.2"
   musl-gcc -Wl,-E -Wl,-rpath,"$luajit" -o "$luajit/luajit" "$tree/src/luajit.o" "$luajit/libluajit-5.1.so.2"
   musl-gcc -static -Wl,-E -o "$to/static/luajit" "$tree"/src/*.o -lm
+  mv "$tree/src/luajit.o" "$scratch/"
+  musl-gcc -static -Wall -Wextra -I"$tree/src" "$tests/musl/thread.c" "$tree"/src/*.o -lm -o "$to/static/thread"
   ln -sf "$luajit/libluajit-5.1.so.2" "$to/static/"
   musl-gcc -shared -fPIC -Wall -Wextra -I"$tree/src" "$tests/conformance/conformance_module.c" -o "$to/luajits/conformance_module.so"
   readelf -lW "$luajit/luajit" >"$scratch/segments"
@@ -58,6 +61,23 @@ recorded() {
       events musl "$luajit" $jit
       cmp "$scratch/glibc" "$scratch/musl" >&2 || fail "$luajit $jit has other events by $via than glibc's"
     done
+  done
+}
+
+# As the main thread in tests/hostile/c_stack.sh: what has some stack to spare untraced runs traced, too.
+stack() {
+  local thread=$1/static/thread record=$2/bin/luatrace-record
+  cat >"$scratch/nest.lua" <<'END'
+local function nest(k)
+  if k == 0 then return 0 end
+  local ok, v = coroutine.resume(coroutine.create(nest), k - 1)
+  return ok and 1 + v or error(v, 0)
+end
+print(pcall(nest, tonumber(arg)))
+END
+  for case in "1500 true	1500" "20000 false	stack overflow"; do
+    "$record" -q -o "$scratch/trace.bin" -- "$thread" 256 "$scratch/nest.lua" "${case%% *}" >"$scratch/said" || fail "${case%% *} coroutines: status $?"
+    same "what ${case%% *} coroutines say" "$(cat "$scratch/said")" "${case#* }"
   done
 }
 
