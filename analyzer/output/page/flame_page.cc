@@ -8,6 +8,7 @@
 #include <numeric>
 #include <ostream>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 
@@ -322,9 +323,10 @@ void write_requests(std::ostream& out, const FlameInput& input) {
     out << '[' << f << ',' << script_string(phase_name(*input.functions.at(f))) << ']';
   });
   out << ",\"labels\":";
-  const bool any = std::any_of(input.requests.shown.begin(), input.requests.shown.end(),
+  const std::span<const FlameRequest> shown = input.requests.shown;
+  const bool any = std::any_of(shown.begin(), shown.end(),
                                [](const FlameRequest& r) { return !r.sums->labels.empty(); });
-  write_array(out, any ? input.requests.shown : std::vector<FlameRequest>{},
+  write_array(out, shown.first(any ? shown.size() : 0),
               [&](const FlameRequest& r) { out << script_string(labels_text(*r.sums)); });
   out << '}';
 }

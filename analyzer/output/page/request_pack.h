@@ -11,7 +11,8 @@ namespace luatrace::analyze::page {
 
 // Each request as unsigned LEB128 numbers: file; id; Lua VM; begin, relative to that of the chart,
 // twice as much, or if it is before the chart twice the distance plus 1; running, wait, others and
-// unattributed time; coroutines; 1 if it began before, plus 2 if it is unfinished; and then lists,
+// unattributed time; coroutines; 1 if it began before, plus 2 if it is unfinished, 4 if it is a
+// timer's and 8 if one of its ends is not certain; and then lists,
 // each after its number of items:
 //   waits   function, inner function (0: none, as in ReportRequest), count, ns
 //   phases  function, running time, wait time
