@@ -86,7 +86,8 @@ bool CutNames::tell_apart(const std::vector<Place>& group, int way, bool locatio
 }
 
 void CutNames::settle() {
-  for (const auto& [cut, group] : by_cut_) {
+  for (const auto& places : by_cut_) {
+    const auto& group = places.second;  // clang 14: a lambda cannot capture a structured binding
     const std::string first = unindented(group[0].first);
     if (std::all_of(group.begin(), group.end(),
                     [&](const Place& p) { return unindented(p.first) == first; }))
