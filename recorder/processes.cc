@@ -63,6 +63,7 @@ bool is_needed(const Process& p) {
 }
 
 bool has_ended(const Process& p) {
+  if (p.leaving) return true;
   pollfd d{p.pidfd, POLLIN, 0};
   return p.pidfd >= 0 ? poll(&d, 1, 0) > 0 : process_is_gone(p.pid);
 }
@@ -120,6 +121,13 @@ void Processes::take_ended(const std::function<void(Process&)>& ended) {
     if (p.output != nullptr && !outputs_.is_commands(*p.output)) finish_soon(drainer(), p.output);
   }
   std::erase_if(followed_, [](const Process* p) { return !p->followed; });
+}
+
+bool Processes::leave(pid_t pid) {
+  Process* const leaving = find(pid);
+  if (leaving != nullptr) leaving->leaving = true;
+  return std::any_of(followed_.begin(), followed_.end(),
+                     [leaving](const Process* p) { return p != leaving; });
 }
 
 // Its rings get nothing more.

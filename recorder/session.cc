@@ -19,6 +19,7 @@
 #include "recorder/options.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
+#include "recorder/os/helper.h"
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 #include "recorder/sampler/backend.h"
@@ -104,11 +105,13 @@ void Session::make_inside_backend() {
   const auto written = [this](uint64_t until_ns) {
     return outputs_.queue().wait_until_written(until_ns);
   };
+  const auto leaves = [this](pid_t pid) { return processes_.leave(pid); };
   const auto snapshot_to = [this](const std::shared_ptr<Output>& output, SnapshotFile file) {
     this->snapshot_to(output, std::move(file));
   };
   backend_ = std::make_unique<InsideBackend>(
-      options_, processes_, InsideActions{open, written, is_replaceable, snapshot_to});
+      options_, processes_, InsideActions{open, written, leaves, is_replaceable, snapshot_to});
+  use_all_descriptors();
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   options_.via = "direct";
 }

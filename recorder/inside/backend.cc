@@ -135,9 +135,17 @@ void InsideBackend::snapshot(const std::string& request, Descriptor file) {
 void InsideBackend::on_request(const std::string& request, Descriptor file) {
   if (request[0] == 'F') answer(request, flush());
   if (request[0] == 'N') snapshot(request, std::move(file));
+  if (request[0] == 'E') exits(request);
   if (request[0] != 'S') return;
   asked_to_stop_ = true;
   stop_ = request;
+}
+
+// The process waits at its exit until its file is complete; not for what it leaves running.
+void InsideBackend::exits(const std::string& request) {
+  ended_ = true;
+  stop_ = request;
+  if (actions_.leaves(pid_)) answer(request, "");
 }
 
 void InsideBackend::read_requests() {
