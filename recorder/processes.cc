@@ -123,13 +123,6 @@ void Processes::take_ended(const std::function<void(Process&)>& ended) {
   std::erase_if(followed_, [](const Process* p) { return !p->followed; });
 }
 
-bool Processes::leave(pid_t pid) {
-  Process* const leaving = find(pid);
-  if (leaving != nullptr) leaving->leaving = true;
-  return std::any_of(followed_.begin(), followed_.end(),
-                     [leaving](const Process* p) { return p != leaving; });
-}
-
 // Its rings get nothing more.
 void Processes::end_image(Process& p) {
   if (std::exchange(p.image.ended, true)) return;

@@ -52,7 +52,7 @@ struct Process {
   pid_t pid = 0;
   Descriptor pidfd;           // while it is followed, if the kernel supports it
   bool followed = false;      // its end is noticed; it has not ended yet
-  bool leaving = false;       // it exits, and waits until its file is complete
+  bool leaving = false;       // it exits and counts as ended
   bool requested = false;     // by -p
   bool descendant = false;    // of a requested process
   bool suspect = false;       // may be one, but that is not known
@@ -93,8 +93,6 @@ class Processes : public BackendHost {
   void add_descriptors(std::vector<pollfd>& fds) const;
   // Processes that have ended: calls `ended` for each, then stops following them.
   void take_ended(const std::function<void(Process&)>& ended);
-  // That process exits: it counts as ended. Returns whether others are followed.
-  bool leave(pid_t pid);
   // Nothing more comes from its image (from the process as it is now).
   void end_image(Process& p);
 

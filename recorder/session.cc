@@ -105,7 +105,11 @@ void Session::make_inside_backend() {
   const auto written = [this](uint64_t until_ns) {
     return outputs_.queue().wait_until_written(until_ns);
   };
-  const auto leaves = [this](pid_t pid) { return processes_.leave(pid); };
+  const auto leaves = [this](pid_t pid) {
+    if (Process* const p = processes_.find(pid)) p->leaving = true;
+    const auto& all = processes_.followed();
+    return std::any_of(all.begin(), all.end(), [](const Process* p) { return !p->leaving; });
+  };
   const auto snapshot_to = [this](const std::shared_ptr<Output>& output, SnapshotFile file) {
     this->snapshot_to(output, std::move(file));
   };

@@ -19,8 +19,12 @@ case $1 in
     run "mode=record,out=$scratch/t.%p.bin,include=*environment.lua" calls
     [ "$(ls "$scratch"/t.*.bin | wc -l)" = 1 ] || fail "not one file: $(ls "$scratch"; cat "$err")"
     same "messages" "$(cat "$err")" ""
-    complete() { luatrace-analyze --strict --json "$scratch"/t.*.bin 2>/dev/null >"$scratch/json"; }
-    within 20 "the file" complete
+    # The file is complete when the program has ended, by os.exit() or without.
+    luatrace-analyze --strict --json "$scratch"/t.*.bin 2>"$err" >"$scratch/json" || fail "$(cat "$err")"
+    for n in 1 2 3 4 5 6; do
+      run "mode=record,out=$scratch/again.bin" exits
+      luatrace-analyze --strict -q "$scratch/again.bin" 2>"$err" >"$scratch/text" || fail "run $n: $(cat "$err")"
+    done
     same "calls of method" "$(jq '.functions[] | select(.name == "method") | .calls' "$scratch/json")" 100
     same "chunks" "$(jq -r '[.functions[] | select(.kind == "lua") | .chunk | sub(".*/"; "")] | unique | join(" ")' "$scratch/json")" environment.lua
     ;;
@@ -90,6 +94,7 @@ luatrace: end of the stacks'
   wrong)
     for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \
         mode=trace,mode=tag args,mode=trace,args mode=trace,out=a,out=b mode=stuck,signal=USR1,signal=USR2 \
+        mode=record,args mode=record,signal=10 mode=tag,include=x mode=stuck,args mode=trace,signal=10 \
         mode=record,out= "mode=record,out=$scratch/none/x" "$(printf 'mode=trace,%5000s' x)"; do
       run "$value" calls
       grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"

@@ -72,6 +72,18 @@ until_exists("t.3.bin")
 assert(trace.stop())
 check.equal("the last one, of the end", calls("t.4.bin", "fails"), 1)
 
+-- No snapshot is overwritten: neither by reset() nor by another recording.
+local numbered = { file = path("n.%n.bin"), flight = "1M" }
+for _, first in ipairs { 1, 4 } do
+  assert(trace.start(numbered))
+  for _ = 1, first do work() end
+  assert(trace.snapshot())
+  assert(trace.reset()) -- the end of this recording has a snapshot, too
+  assert(trace.stop())
+  check.equal("calls of the first", calls("n." .. first .. ".bin", "work"), first)
+end
+check.equal("calls of the oldest", calls("n.1.bin", "work"), 1)
+
 -- Without a file only that of the end, and those with a path.
 assert(trace.start { flight = "64M", slow = "handle=10ms" }) -- handle has up to 1 MB of events
 handle(0.03)
