@@ -151,10 +151,11 @@ static const char *api_connect(const char *file, char **options, int trace)
 static const char *take_settings(void)
 {
   char answer[LTLINK_ANSWER], *p = answer+1;
+  const char *why;
   int n = lj_ltlink_receive(answer, START_MS);
   if (n < 0) return lj_ltself_fail("luatrace-record does not answer", "");
   if (n == 0) return lj_ltself_reason("luatrace-record has ended");
-  if (lj_ltself_another()) return message;  /* It has come meanwhile: the settings are its own. */
+  if ((why = lj_ltself_another()) != NULL) return why;  /* It has come meanwhile: the settings are its own. */
   lj_ltctl_defaults();
   while (p < answer+n) {
     char *value = strchr(p, '='), *next = p+strlen(p)+1;
@@ -338,7 +339,7 @@ static const char *resume_rings(lua_State *L)
 
 static const char *api_again(lua_State *L)
 {
-  char reason[sizeof(message)];
+  char reason[LTSELF_MESSAGE];
   const char *why;
   if (!lj_ltself_isopen()) return lj_ltself_fail(LT_PARENTS, "it alone can reset it");
   switch_off(L);

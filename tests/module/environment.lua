@@ -9,10 +9,6 @@ end
 if arg[1] == "calls" then
   for _ = 1, 100 do object:method("a\n\1") end
   coroutine.wrap(function(x) coroutine.yield(add(x, 1)) end)(5)
-elseif arg[1] == "exits" then
-  print "end"
-  object:method("x")
-  os.exit(0)
 elseif arg[1] == "sections" then
   local luatrace = require "luatrace"
   luatrace.section_start("outer", 1, "x\n")
@@ -32,5 +28,9 @@ elseif arg[1] == "hang" then
     local x = 0 while true do x = x + 1 end
   end
   coroutine.wrap(hang)()
+elseif arg[1] == "exits" then
+  print "end"
+  object:method("x")
+  os.exit(0)
 end
 print "end"

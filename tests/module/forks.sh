@@ -10,6 +10,6 @@ cc=$1 luajit=$2
   "$luajit/libluajit-5.1.so.2"
 export LD_LIBRARY_PATH=$luajit
 luatrace-record -q -o "$scratch/t.bin" -- "$scratch/host" || fail "the host failed"
-luatrace-analyze --strict --json --coroutines "$scratch/t.bin" >"$scratch/json" || fail "lost: $(jq .trust "$scratch/json")"
+luatrace-analyze --strict --json --threads "$scratch/t.bin" >"$scratch/json" || fail "lost: $(jq .trust "$scratch/json")"
 same "calls" "$(jq '[.functions[] | select(.name == "work") | .calls] | add' "$scratch/json")" $((10 + 3 * 12))
-same "processes" "$(jq '[.coroutines[].process] | unique | length' "$scratch/json")" 4
+same "processes" "$(jq '[.threads[].pid] | unique | length' "$scratch/json")" 4

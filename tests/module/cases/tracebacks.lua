@@ -12,7 +12,7 @@ outer()
 out:close()
 local text = check.output("luatrace-record -q --watch inner --print traceback -- luajit " .. file)
 local calls = {}
-for call in text:gmatch("\n    ([^\n]*)") do calls[#calls + 1] = call:gsub("^.*sections.lua", "sections.lua") end
+for call in text:gmatch("\n    ([^\n]*)") do calls[#calls + 1] = call:gsub("^.-sections.lua", "sections.lua") end
 check.equal("calls", #calls, 4)
 for i, part in ipairs { "sections.lua:2  ", "sections.lua:3  outer", "sections.lua:4  main chunk", "[C]  ?" } do
   assert(calls[i]:find(part, 1, true), text)
