@@ -5,7 +5,10 @@ local trace, check = require "luatrace", require "check"
 local function work() end
 local file = check.folder .. "/t.bin"
 local function kill()
-  os.execute("p=$(pgrep -o -f -- '[-]-inside -q -o " .. file .. "'); kill -9 $p; while grep -q ") [^Z]" /proc/$p/stat; do sleep 0.01; done 2>/dev/null")
+  os.execute(([[
+    p=$(pgrep -o -f -- '[-]-inside -q -o %s')
+    kill -9 $p
+    while grep -q ') [^Z]' /proc/$p/stat; do sleep 0.01; done 2>/dev/null]]):format(file))
 end
 assert(trace.start { file = file })
 for _ = 1, 5 do work() end
