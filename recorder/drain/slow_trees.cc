@@ -159,7 +159,8 @@ void SlowTrees::begin_tree(Stream& s, Source& source) {
   tree.depth = s.open.here().calls.size() + 1;
   OpenCalls fresh;  // of which nothing but this coroutine is known, without the calls around this
   const uint64_t start[] = {lt_word(s.tick, lt_ext(LTX_START, 2, LT_START_ATTACHED), LT_EXT),
-                            s.tick, lt_pack(source.info.recording, source.info.flags)};
+                            s.tick, lt_pack(source.info.recording, source.info.flags),
+                            lt_word(s.tick, lt_ext(LTX_THREAD, 1, 0), LT_EXT), s.open.thread()};
   fresh.apply(start);
   tree.words = fresh.report(s.tick, std::max(source.info.recording, 1u), source.info.flags);
   OpenCalls::Coroutine empty;
@@ -168,6 +169,14 @@ void SlowTrees::begin_tree(Stream& s, Source& source) {
   OpenCalls::report_stack(tree.words, s.tick, tree.coroutine, empty);
   words_ += tree.words.size();
   adopt(s, source, tree, tree.coroutine, false);
+}
+
+// The Lua VM is on another thread, also for the calls that do not run now.
+void SlowTrees::move_others(Source& source, const Tree* running, std::span<const uint64_t> r) {
+  for (auto it = source.trees.begin(); it != source.trees.end();) {
+    Tree& tree = *(it++)->first;  // append() may remove it
+    if (&tree != running) append(source, tree, r);
+  }
 }
 
 void SlowTrees::before(Stream& s, std::span<const uint64_t> r, bool watched) {
@@ -186,6 +195,7 @@ void SlowTrees::before(Stream& s, std::span<const uint64_t> r, bool watched) {
     if (other != nullptr && other != tree) append(source, *other, r);
     if (sub == LTX_COLLECT) source.owners.erase(lt_lo(r[1]));
   }
+  if (sub == LTX_THREAD) move_others(source, tree, r);
 }
 
 // The coroutine of a call runs again, after one that does not belong to it.
