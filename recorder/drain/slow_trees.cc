@@ -171,14 +171,6 @@ void SlowTrees::begin_tree(Stream& s, Source& source) {
   adopt(s, source, tree, tree.coroutine, false);
 }
 
-// The Lua VM is on another thread, also for the calls that do not run now.
-void SlowTrees::move_others(Source& source, const Tree* running, std::span<const uint64_t> r) {
-  for (auto it = source.trees.begin(); it != source.trees.end();) {
-    Tree& tree = *(it++)->first;  // append() may remove it
-    if (&tree != running) append(source, tree, r);
-  }
-}
-
 void SlowTrees::before(Stream& s, std::span<const uint64_t> r, bool watched) {
   Source& source = sources_[s.number];
   const uint32_t by = s.open.current();
@@ -195,7 +187,11 @@ void SlowTrees::before(Stream& s, std::span<const uint64_t> r, bool watched) {
     if (other != nullptr && other != tree) append(source, *other, r);
     if (sub == LTX_COLLECT) source.owners.erase(lt_lo(r[1]));
   }
-  if (sub == LTX_THREAD) move_others(source, tree, r);
+  // The Lua VM is on another thread, also for the calls that do not run now.
+  for (auto it = source.trees.begin(); sub == LTX_THREAD && it != source.trees.end();) {
+    Tree& other = *(it++)->first;  // append() may remove it
+    if (&other != tree) append(source, other, r);
+  }
 }
 
 // The coroutine of a call runs again, after one that does not belong to it.

@@ -76,7 +76,6 @@ class SlowTrees : public BlockSink, private CallFollower {
   void adopt(Stream& s, Source& source, Tree& tree, uint32_t coroutine, bool resumed);
   void enter(Stream& s, Tree& tree, std::span<const uint64_t> r, uint32_t by);
   void append(Source& source, Tree& tree, std::span<const uint64_t> r);
-  void move_others(Source& source, const Tree* running, std::span<const uint64_t> r);
   void append_unwind(Stream& s, Source& source, Tree& tree, std::span<const uint64_t> r);
   void remove(Source& source, Tree& tree);
   void write_tree(Stream& s, const Source& source, Tree& tree);
