@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "recorder/os/clock.h"
@@ -16,6 +17,8 @@ namespace {
 
 constexpr size_t kTerminalChunk = 256;
 constexpr int kMaxChunks = 64;  // in a call of print()
+// At the end: without a byte that is taken, and in all.
+constexpr uint64_t kStuckLimit = kSecond, kEndLimit = 10 * kSecond;
 
 }  // namespace
 
@@ -61,14 +64,30 @@ void WatchPrinter::report_silent() {
   }
 }
 
+void WatchPrinter::add_descriptors(std::vector<pollfd>& fds) const {
+  if (!broken_ && log_.held() > 0) fds.push_back({fd_, POLLOUT, 0});
+}
+
+void WatchPrinter::print_rest() {
+  const uint64_t limit = monotonic_ns() + kEndLimit;
+  uint64_t until = monotonic_ns() + kStuckLimit;
+  for (size_t left = log_.held(); print() && log_.held() > 0 && monotonic_ns() < until;) {
+    if (log_.held() < left) until = std::min(limit, monotonic_ns() + kStuckLimit);
+    left = log_.held();
+    pollfd fd = {fd_, POLLOUT, 0};
+    poll(&fd, 1, 10);
+  }
+}
+
 void WatchPrinter::finish() {
   if (options_.watch.empty()) return;
-  const uint64_t until = monotonic_ns() + kSecond;
-  while (print() && !log_.next(1).empty() && monotonic_ns() < until) usleep(1000);
+  print_rest();
   report_silent();
-  if (const uint64_t n = log_.dropped(); n > 0)
-    log("--watch: " + counted(n, "line was", "lines were") +
-        " not printed, because nobody read them in time");
+  const uint64_t missed = log_.dropped() + log_.lines();
+  if (missed > 0 && !broken_)
+    log("--watch: " + counted(missed, "line was", "lines were") +
+        " not printed: " + (fd_ == STDOUT_FILENO ? "standard output" : "standard error") +
+        " takes them too slowly; --when or --count makes them fewer");
 }
 
 }  // namespace luatrace::record
