@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "recorder/drain/call_watch.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/text.h"
 
@@ -59,8 +60,9 @@ void WatchPrinter::report_silent() {
                       colon + 1 < place.size();
     log("--watch " + shell_word(place) + ": " +
         (line ? "no function of such a file was called"
-              : "no Lua function of this name was called (FILE:LINE of its definition needs no "
-                "name; C and library functions cannot be watched)"));
+              : "no Lua function of this name was called (" + name_advice(place) +
+                    "FILE:LINE of its definition needs no name; C and library functions cannot be "
+                    "watched)"));
   }
 }
 

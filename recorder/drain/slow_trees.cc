@@ -294,8 +294,8 @@ std::vector<std::string> SlowTrees::remarks() const {
   if (cut_ > 0)
     lines.push_back(counted(cut_, "call") + " left out: events were lost, or the recording ended");
   for (const std::string& name : unmatched())
-    lines.push_back("--only-slow " + shell_word(name) +
-                    ": no such function was seen (CHUNK:LINE of its definition needs no name)");
+    lines.push_back("--only-slow " + shell_word(name) + ": no such function was seen (" +
+                    name_advice(name) + "CHUNK:LINE of its definition needs no name)");
   return lines;
 }
 

@@ -41,6 +41,14 @@ for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and
 done
 same "values" "$(values)" ""
 
+# A name as the source has it: what would match.
+echo 'local M = {} function M.foo() end function M:bar() end M.foo() M:bar()' >"$scratch/names.lua"
+watch --watch M.foo --watch M:bar --watch app.lua --watch foo --watch 'M.f*' -- "$luajit" "$scratch/names.lua"
+for name in M.foo M:bar; do
+  grep -qF -- "--watch $name: no Lua function of this name was called (a function that is defined as $name may be known as ${name#M?}; FILE:LINE" \
+    "$scratch/record.err" || fail "no advice for $name: $(cat "$scratch/record.err")"
+done
+same "advice" "$(grep -c 'may be known' "$scratch/record.err")" 2
 "$record" -q --watch nofunction --print n -- "$luajit" "$program" >/dev/null 2>"$scratch/record.err"
 grep -qF 'nofunction: no Lua function of this name was called' "$scratch/record.err" || fail "-q hides it: $(cat "$scratch/record.err")"
 
