@@ -230,14 +230,24 @@ struct Calls {
   lua_State* lua;
   bool is_first;  // of a coroutine that calls stack(): that call itself
   int count;
+  bool is_c;  // the last one that was added
 };
+
+// Takes away the pcall by which section() calls what it runs.
+void drop_callee(Calls& calls) {
+  if (!calls.is_c) return;
+  lua_pushnil(calls.lua);
+  lua_rawseti(calls.lua, -2, calls.count--);
+  calls.is_c = false;
+}
 
 int add_call(lua_State* of, lua_Debug* call, void* to) {
   auto& calls = *static_cast<Calls*>(to);
   lua_State* const lua = calls.lua;
   if (calls.is_first) return calls.is_first = false, 1;
-  if (lua_getinfo(of, "Sln", call) == 0 || std::strcmp(call->source, LUATRACE_HIDDEN) == 0)
-    return 1;
+  if (lua_getinfo(of, "Sln", call) == 0) return 1;
+  if (std::strcmp(call->source, LUATRACE_HIDDEN) == 0) return drop_callee(calls), 1;
+  calls.is_c = *call->what == 'C';
   lua_createtable(lua, 0, 5);
   lua_pushstring(lua, call->name);  // nil, if it has none
   lua_setfield(lua, -2, "name");
@@ -261,7 +271,7 @@ int stack(lua_State* lua) {
     of = lua_tothread(lua, 1);
   }
   lua_newtable(lua);
-  Calls calls{lua, of == lua, 0};
+  Calls calls{lua, of == lua, 0, false};
   luaJIT_trace_stack(of, add_call, &calls);
   return 1;
 }
