@@ -63,6 +63,10 @@ class Outputs {
  private:
   std::string note() const;
   std::string numbered(pid_t pid, uint32_t number);
+  // A file without a name, of a program that records itself.
+  bool is_temporary() const {
+    return options_.inside && options_.output.starts_with("/proc/self/fd/");
+  }
   // open_output(), for a trace of that process; name: gets the file's name.
   // number: of the snapshot, from 1. From any thread.
   OpenedOutput open_file(pid_t pid, uint32_t number, std::string& name);

@@ -203,6 +203,7 @@ void Session::wait_for_events() {
   if (phase_ != Phase::kFinished) {
     backend_->add_descriptors(fds);
     processes_.add_descriptors(fds);
+    watch_printer_.add_descriptors(fds);
     if (attacher_.descriptor() >= 0) fds.push_back({attacher_.descriptor(), POLLIN, 0});
   }
   const uint64_t now = monotonic_ns();

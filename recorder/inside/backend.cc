@@ -167,14 +167,17 @@ void InsideBackend::add_descriptors(std::vector<pollfd>& fds) const {
   if (pidfd_ >= 0 && !ended_) fds.push_back({pidfd_, POLLIN, 0});
 }
 
+// The end of the process is seen at once, not when poll() is due: until then its file is
+// incomplete.
 void InsideBackend::accept() {
   CommandBackend::accept();
+  pollfd end{pidfd_, POLLIN, 0};
+  ended_ = ended_ || (pidfd_ >= 0 && ::poll(&end, 1, 0) > 0);
   if (connected_ && !asked_to_stop_) read_requests();
 }
 
 int InsideBackend::poll(uint64_t now) {
-  pollfd end{pidfd_, POLLIN, 0};
-  ended_ = ended_ || (pidfd_ >= 0 ? ::poll(&end, 1, 0) > 0 : process_is_gone(pid_));
+  ended_ = ended_ || (pidfd_ < 0 && process_is_gone(pid_));
   return CommandBackend::poll(now);
 }
 

@@ -100,6 +100,12 @@ luatrace: end of the stacks'
       grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"
       same "lines of $value" "$(wc -l <"$err")" 1
     done
+    # The advice is not that of luatrace-record's command line.
+    echo text >"$scratch/text"
+    for out in - "$scratch/text" "$scratch/%n"; do
+      run "mode=record,out=$out" calls
+      ! grep -e ' -o\|--force\|--help\|--inside' "$err" || fail "out=$out: options in a message"
+    done
     run "" calls
     same "an empty value" "$(cat "$err")" ""
     ;;

@@ -41,6 +41,14 @@ for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and
 done
 same "values" "$(values)" ""
 
+# A name as the source has it: what would match.
+echo 'local M = {} function M.foo() end function M:bar() end M.foo() M:bar()' >"$scratch/names.lua"
+watch --watch M.foo --watch M:bar --watch app.lua --watch foo --watch 'M.f*' -- "$luajit" "$scratch/names.lua"
+for name in M.foo M:bar; do
+  grep -qF -- "--watch $name: no Lua function of this name was called (a function that is defined as $name may be known as ${name#M?}; FILE:LINE" \
+    "$scratch/record.err" || fail "no advice for $name: $(cat "$scratch/record.err")"
+done
+same "advice" "$(grep -c 'may be known' "$scratch/record.err")" 2
 "$record" -q --watch nofunction --print n -- "$luajit" "$program" >/dev/null 2>"$scratch/record.err"
 grep -qF 'nofunction: no Lua function of this name was called' "$scratch/record.err" || fail "-q hides it: $(cat "$scratch/record.err")"
 
@@ -60,6 +68,22 @@ grep -q 'f: more than 256 instructions to watch' "$scratch/record.err" || fail "
 status=0
 "$record" --watch work --print args -- "$luajit" "$program" 2>"$scratch/record.err" | head -1 >"$scratch/one" || status=$?
 [ -s "$scratch/one" ] || fail "no first value: $(cat "$scratch/record.err")"
+# Whoever reads gets all, however fast they come: what waits has space (the ring, too).
+echo 'local function work(n) return n + 1 end for i = 1, 200000 do work(i) end' >"$scratch/many.lua"
+many=(--ring-size 64M --watch work --print n -- "$luajit" "$scratch/many.lua")
+"$record" "${many[@]}" 2>"$scratch/record.err" | cat >"$scratch/all"
+same "lines" "$(grep -c ' work: n=' "$scratch/all")" 200000
+same "messages" "$(cat "$scratch/record.err")" ""
+# Nobody reads, but the pipe is open: each line is either in the pipe or counted as missing.
+mkfifo "$scratch/fifo"
+exec 7<>"$scratch/fifo"
+"$record" "${many[@]}" 2>"$scratch/record.err" >"$scratch/fifo"
+echo end >&7 &
+sed '/^end$/q' <&7 >"$scratch/some"
+missing=$(sed -n 's/,//g; s/.*--watch: \([0-9]*\) lines were not printed: standard output takes them too slowly.*/\1/p' "$scratch/record.err")
+same "lines and missing ones" "$(($(grep -c ' work: n=' "$scratch/some") + ${missing:-0}))" 200000
+exec 7>&-
+
 # Standard output is the trace's: the values go elsewhere.
 "$record" --watch work --print args -o - -- "$luajit" "$program" 2>"$scratch/values" >"$scratch/trace.bin"
 same "values on standard error" "$(grep -c ' work: n=20' "$scratch/values")" 300

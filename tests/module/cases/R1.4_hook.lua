@@ -158,9 +158,9 @@ check.equal("calls in the recording", row.calls, 21)
 assert(trace.stop())
 
 -- Wrong use.
-check.throws("a function expected", trace.hook, 1, print)
+check.throws("function expected", trace.hook, 1, print)
 check.throws("function expected", trace.hook, work, 1)
-check.throws("a function expected", trace.hook, {}, "none", print)
+check.throws("function expected", trace.hook, {}, "none", print)
 check.refuses("no events", trace.hook, math.floor, print)
 check.refuses("no events", trace.hook, trace.stop, print)
 

@@ -99,3 +99,8 @@ handle(0.03)
 assert(trace.stop())
 check.equal("slow calls", calls("slow.bin", "handle"), 1)
 check.equal("others", calls("slow.bin", "work"), nil)
+-- The thread is the one that ran it.
+local function thread(number)
+  return check.output("luatrace-analyze --slow handle --json " .. path("slow.bin")):find('"thread": ' .. number .. "[,}]")
+end
+assert(thread(io.open("/proc/self/stat"):read("*n")) and not thread(0), "no thread")
