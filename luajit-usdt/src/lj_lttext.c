@@ -97,8 +97,11 @@ void lj_lttext_call(LTText *t, const lua_Debug *call)
   lj_lttext_add(t, "  ");
   if (call->name) lj_lttext_name(t, call->name);
   else if (*call->what == 'm') lj_lttext_add(t, "main chunk");
-  else if (lua) lj_lttext_name(t, call->short_src), lj_lttext_add(t, ":%d", call->linedefined);
-  else lj_lttext_add(t, "?");
+  else if (lua) {
+    lj_lttext_add(t, "function <");
+    lj_lttext_name(t, call->short_src);
+    lj_lttext_add(t, ":%d>", call->linedefined);
+  } else lj_lttext_add(t, "?");
 }
 
 /* -- Values ------------------------------------------------------------------ */

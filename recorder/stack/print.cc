@@ -62,7 +62,8 @@ std::string call_text(ImageStacks& image, const Calls& calls, size_t i) {
     return "[C]  " + (name.empty() ? "?" : name);  // as in tracebacks of the VM
   const Proto& p = *call.proto;
   const uint32_t line = image.protos->line(p, call.position);
-  const std::string shown = p.first_line == 0 ? "main chunk" : place(p, p.first_line);
+  const std::string shown =
+      p.first_line == 0 ? "main chunk" : "function <" + place(p, p.first_line) + ">";
   return (call.about ? "about " : "") + place(p, line) + "  " + (name.empty() ? shown : name);
 }
 

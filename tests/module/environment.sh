@@ -67,12 +67,12 @@ case $1 in
       # The first may have come before the loop.
       same "stacks ($how)" "$(lines "$err" | sed '1,/end of/d' | sed -n '2,/end of/p' | sed 's/process [0-9]*//' | grep -v '\[C\]  ?$')" \
 '  coroutine ADDRESS: running
-    environment.lua:28  environment.lua:26
+    environment.lua:28  function <environment.lua:26>
   coroutine ADDRESS: not started
     environment.lua:3
   coroutine ADDRESS: suspended
     [C]  yield
-    environment.lua:24  environment.lua:24
+    environment.lua:24  function <environment.lua:24>
   coroutine ADDRESS (main): normal
     environment.lua:30  main chunk
 luatrace: end of the stacks'
