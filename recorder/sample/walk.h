@@ -7,16 +7,16 @@
 **   WALK_FN, WALK_INLINE          how functions are declared, and small ones
 **   WALK_GLOBAL                   those that a BPF program's verifier checks once, not for each
 *call
-**   WALK_STEP                     how steps of loops are declared, which are of type long
 **   walk_read(w, to, size, from)  reads memory of the process; 0: it could not
 **   walk_rule(w, offset)          the rule (LT_RULE_*) of that byte of the interpreter's code
 ** and may define
-**   WALK_LOOP(w, n, step)         calls step(i, &w) up to n times, until it returns 1
 **   WALK_HIDE(v)                  hides from the compiler what it knows of the variable v
 **
 ** Before each sample the includer calls walk_forget().
 **
-** A loop has its variables in struct walk: a BPF program can only run loops that are functions.
+** The steps of a loop are such a function, with their variables in struct walk: so the verifier
+*follows a long
+** loop, but not what is in it, and any kernel since Linux 5.15 can load the program.
 ** The cost of a walk is that of the calls of walk_read(), hardly that of their sizes: so objects
 *are
 ** read as a whole, and stacks in pieces (struct walk_block).
@@ -37,18 +37,11 @@
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
 #define WALK_WORDS 128      /* of memory that is read at once */
 
-#ifndef WALK_LOOP
-#define WALK_LOOP(w, n, step)                                                      \
-  do {                                                                             \
-    struct walk* loop_walk = (w);                                                  \
-    for (uint32_t loop_i = 0; loop_i < (n) && !step(loop_i, &loop_walk); loop_i++) \
-      ;                                                                            \
-  } while (0)
-#endif
+/* Calls step(w, i) up to n times, until it returns 1. */
+#define WALK_LOOP(w, n, step) for (uint32_t loop_i = 0; loop_i < (n) && !step(w, loop_i); loop_i++)
 #ifndef WALK_HIDE
 #define WALK_HIDE(v) (void)(v)
 #endif
-#define WALK_OF(context) (*(struct walk**)(context))
 
 struct walk_registers {
   uint64_t ip, sp, fp, base, pc, dispatch, a, c; /* rip rsp rbp rdx rbx r14 rax rcx */
@@ -292,9 +285,9 @@ WALK_INLINE uint64_t walk_plain(struct walk* w, uint64_t frame) {
 }
 
 /* One of the C frames that walk_entry() passes. */
-WALK_STEP walk_entry_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
-  (void)i;
+WALK_GLOBAL int walk_entry_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  WALK_HIDE(i); /* the verifier needs its value */
   if (w->frame == 0) return 1;
   const uint64_t at = walk_plain(w, w->frame);
   const int32_t results = (int32_t)WALK_CFRAME(at, nres, 4);
@@ -308,13 +301,13 @@ WALK_STEP walk_entry_step(uint32_t i, void* context) {
 
 /* C code has entered Lua: passes its C frame, and those before it that have no frame in Lua. */
 WALK_INLINE void walk_entry(struct walk* w) {
-  WALK_LOOP(w, WALK_ENTRIES, walk_entry_step);
+  WALK_LOOP(w, WALK_ENTRIES, walk_entry_step) continue;
 }
 
-WALK_STEP walk_first_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_first_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint64_t frame = w->loop.frame;
-  (void)i;
+  WALK_HIDE(i); /* the verifier needs its value */
   if (frame == 0 || (frame & (uint64_t)w->abi.cf_resume) != 0) return 1;
   w->loop.frame = WALK_CFRAME(walk_plain(w, frame), prev, 8);
   return 0;
@@ -329,7 +322,7 @@ WALK_INLINE void walk_begin(struct walk* w) {
 /* The coroutine that has resumed L becomes the one that is walked. Returns 0 if there is none. */
 WALK_FN int walk_resumer(struct walk* w) {
   w->loop.frame = w->frame;
-  WALK_LOOP(w, WALK_ENTRIES, walk_first_step);
+  WALK_LOOP(w, WALK_ENTRIES, walk_first_step) continue;
   const uint64_t frame = w->loop.frame, at = walk_plain(w, frame);
   const uint64_t ret = frame != 0 ? WALK_CFRAME(at, ret, 8) : 0;
   if (ret > w->text && ret < w->text_end) {
@@ -396,8 +389,8 @@ WALK_INLINE int walk_frame(struct walk* w) {
 
 /* -- The whole ----------------------------------------------------------------------- */
 
-WALK_STEP walk_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const int end = walk_frame(w);
   if (i + 1 == WALK_STEPS) w->truncated = 1;
   if (w->truncated) return 1;
@@ -424,7 +417,7 @@ WALK_INLINE void walk_stack(struct walk* w) {
   w->frame = WALK_L(cframe);
   if (!walk_top(w)) return;
   walk_begin(w);
-  WALK_LOOP(w, WALK_STEPS, walk_step);
+  WALK_LOOP(w, WALK_STEPS, walk_step) continue;
 }
 
 #endif

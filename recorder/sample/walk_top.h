@@ -187,8 +187,8 @@ WALK_INLINE int walk_saved(struct walk* w) {
   return walk_unknown(w, 0);
 }
 
-WALK_STEP walk_yield_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_yield_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint64_t at = w->r.sp + 8 * i, ret = walk_get(w, WALK_THE_CFRAME, at, 8);
   if (ret <= w->text || ret >= w->text_end ||
       walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_L), 8) != w->L ||
@@ -205,7 +205,7 @@ WALK_FN uint64_t walk_yield(struct walk* w) {
   /* The status, 1, is stored a moment after that. */
   if ((uint8_t)WALK_STATE(w->L, status, 1) > 1) return 0;
   walk_fetch(w, WALK_THE_CFRAME, w->r.sp, 8 * WALK_DEPTH + 128);
-  WALK_LOOP(w, WALK_DEPTH, walk_yield_step);
+  WALK_LOOP(w, WALK_DEPTH, walk_yield_step) continue;
   return w->loop.frame;
 }
 

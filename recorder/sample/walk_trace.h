@@ -42,10 +42,10 @@ WALK_FN uint64_t walk_head(struct walk* w, uint64_t ip) {
   return disp == distance && number > 0 ? (uint64_t)number : 0;
 }
 
-WALK_STEP walk_search_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_search_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint32_t low = w->loop.low, high = w->loop.high, middle = low + (high - low) / 2;
-  (void)i;
+  WALK_HIDE(i); /* the verifier needs its value */
   if (high - low <= 1) return 1;
   const uint64_t at = w->loop.array + middle * WALK_OFFSET(w->abi.snap_size);
   const uint64_t from = walk_get(w, WALK_SNAPS, at + WALK_OFFSET(w->abi.snap_mcofs), 2);
@@ -63,12 +63,12 @@ WALK_FN uint32_t walk_snapshot_at(struct walk* w, uint64_t trace) {
   w->loop.low = 0;
   w->loop.high = count < WALK_SNAPSHOTS ? count : WALK_SNAPSHOTS;
   walk_fetch(w, WALK_SNAPS, w->loop.array, w->loop.high * WALK_OFFSET(w->abi.snap_size));
-  WALK_LOOP(w, 11, walk_search_step);
+  WALK_LOOP(w, 11, walk_search_step) continue;
   return w->loop.low;
 }
 
-WALK_STEP walk_moves_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_moves_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint32_t ref = w->loop.from + i;
   if (ref >= w->loop.to) return 1;
   const uint64_t ins = w->loop.array + ref * WALK_OFFSET(w->abi.ir_size);
@@ -95,7 +95,7 @@ WALK_FN int walk_base_moves(struct walk* w, uint64_t trace, uint32_t index) {
   w->loop.found = 0;
   const uint64_t size = WALK_OFFSET(w->abi.ir_size);
   walk_fetch(w, WALK_CODE, w->loop.array + from * size, (to - from) * size);
-  WALK_LOOP(w, WALK_BETWEEN, walk_moves_step);
+  WALK_LOOP(w, WALK_BETWEEN, walk_moves_step) continue;
   return w->loop.found != 0;
 }
 
@@ -109,8 +109,8 @@ WALK_GLOBAL uint64_t walk_constant(struct walk* w, uint32_t ref) {
 }
 
 /* One entry of a snapshot: inlined calls go to w->loop.links and functions. */
-WALK_STEP walk_entries_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_entries_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   if (i >= w->loop.entries) return 1;
   const uint32_t entry = (uint32_t)walk_get(w, WALK_ENTRIES_OF, w->loop.map + 4ull * i, 4);
   const uint32_t slot = entry >> (w->abi.snap_slot_shift & 31);
@@ -133,10 +133,10 @@ WALK_STEP walk_entries_step(uint32_t i, void* context) {
 }
 
 /* Adds an inlined call, of those found the innermost. */
-WALK_STEP walk_inlined_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_inlined_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   uint32_t depth = w->loop.depth - 1;
-  (void)i;
+  WALK_HIDE(i); /* the verifier needs its value */
   WALK_HIDE(depth);
   if (depth >= WALK_INLINED) return 1;
   w->loop.depth = depth;
@@ -173,9 +173,9 @@ WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int ma
   loop->below = UINT32_MAX; /* no constant */
   loop->last = loop->depth = 0;
   loop->found = 1;
-  WALK_LOOP(w, 256, walk_entries_step);
+  WALK_LOOP(w, 256, walk_entries_step) continue;
   if (loop->found == 0 || (may_move && (loop->depth > 0 || loop->own != 0))) return 0;
-  WALK_LOOP(w, WALK_INLINED, walk_inlined_step);
+  WALK_LOOP(w, WALK_INLINED, walk_inlined_step) continue;
   if (loop->found == 0) return 0;
   w->pc = loop->pc;
   /* A tail call has replaced the function of the frame where the trace began. */

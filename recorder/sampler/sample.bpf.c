@@ -24,13 +24,7 @@ static __always_inline __u32 walk_rule(struct walk *w, __u64 offset);
 #define WALK_FN static __noinline
 #define WALK_GLOBAL __noinline
 #define WALK_INLINE static __always_inline
-#define WALK_STEP static long
 #define WALK_HIDE(v) asm volatile("" : "+r"(v))
-#define WALK_LOOP(w, n, step) \
-  do { \
-    struct walk *loop_walk = (w); \
-    bpf_loop(n, step, &loop_walk, 0); \
-  } while (0)
 #include "recorder/sample/walk.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -40,8 +34,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 struct mm_struct {
   unsigned long start_stack;
 } __attribute__((preserve_access_index));
+struct thread_struct {
+  unsigned long fsbase;
+} __attribute__((preserve_access_index));
 struct task_struct {
   struct mm_struct *mm;
+  struct thread_struct thread;
   unsigned int __state;
 } __attribute__((preserve_access_index));
 struct vm_area_struct {
@@ -164,11 +162,9 @@ static __always_inline bool may_be_vm(struct work *k, __u64 g, __u64 vms) {
 }
 
 /* The VM of this thread is the one with the innermost C frame. */
-static long vm_step(__u32 i, void *context) {
-  struct work *k = *(struct work **)context;
+__noinline int vm_step(struct work *k) {
+  if (!k || k->vm == 0) return 1;
   struct walk *w = &k->walk;
-  (void)i;
-  if (k->vm == 0) return 1;
   __u64 g = k->vm + WALK_OFFSET(w->abi.vm_g);
   if (is_vm(k, g) && on_stack(k)) {
     k->found = g;
@@ -180,14 +176,13 @@ static long vm_step(__u32 i, void *context) {
 
 static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   struct walk *w = &k->walk;
-  struct work *context = k;
   __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
   bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
   if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
       (in_text || k->found_frame == 0 || on_stack(k))) return candidate;
   k->found = 0;
   k->vm = walk_word(w, vms);
-  bpf_loop(SMP_VMS, vm_step, &context, 0);
+  for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;
   k->end = end;
   return k->found;
 }
@@ -203,11 +198,19 @@ static long take_end(struct task_struct *task, struct vm_area_struct *vma, void 
 /* The kernel maps nothing else so close to main()'s stack: it leaves 128 MB or more. */
 #define MAIN_STACK (64u << 20)
 
-/* The end of the C stack: of its mapping, or of what main() has been given. */
+/* What the C library keeps of a thread is above its stack, in the same mapping. */
+#define THREAD_SIZE 0x1000
+
+/* The end of the C stack: of its mapping, or of what main() has been given; 0: not known. */
 static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
   __u64 end = 0, start = BPF_CORE_READ(task, mm, start_stack);
   if (start > sp && start - sp < MAIN_STACK) return start;
-  bpf_find_vma(task, sp, take_end, &end, 0);
+  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma)) {
+    bpf_find_vma(task, sp, take_end, &end, 0);
+  } else { /* before Linux 5.17 */
+    end = BPF_CORE_READ(task, thread.fsbase);
+    end = end > sp && end - sp < MAIN_STACK ? end + THREAD_SIZE : 0;
+  }
   return start > sp && start < end ? start : end;
 }
 

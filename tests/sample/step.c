@@ -29,7 +29,6 @@ static uint32_t walk_rule(struct walk *w, uint64_t offset);
 #define WALK_FN static
 #define WALK_GLOBAL static
 #define WALK_INLINE static inline
-#define WALK_STEP static long
 #include "recorder/sample/rules.h"
 #include "recorder/sample/walk.h"
 
