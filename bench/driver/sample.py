@@ -12,7 +12,9 @@ import sys
 import tempfile
 import time
 
+import idle
 import sample_stacks
+from runner import instructions
 from setup import BENCH, ROOT, Missing, tool
 from table import Table, quartile_spread
 
@@ -20,7 +22,7 @@ sys.path.append(str(BENCH / "load"))
 import server as load  # noqa: E402
 
 STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
-ROUNDS = {"interpreter": 2500, "compiled": 6000, "C": 200000}  # about a second each
+ROUNDS = {"interpreter": 1500, "compiled": 4000, "C": 60000}  # about half a second each
 
 
 def needs_root():
@@ -110,8 +112,8 @@ def busy(setup, kind, depth, sampler, hertz, scratch):
 
 def other_ns(setup, hertz, scratch):
     """What the program takes where another process runs."""
-    idle = subprocess.Popen(["sleep", "60"])
-    taker = Sampler(setup, "ours", idle.pid, hertz, scratch)
+    sleeps = subprocess.Popen(["sleep", "60"])
+    taker = Sampler(setup, "ours", sleeps.pid, hertz, scratch)
     try:
         end = time.monotonic() + (0.2 if setup.args.tiny else 1.0)
         while time.monotonic() < end:
@@ -119,8 +121,8 @@ def other_ns(setup, hertz, scratch):
         runs, ns = program_time()
     finally:
         taker.process.send_signal(signal.SIGINT)
-        idle.kill()
-        idle.wait()
+        sleeps.kill()
+        sleeps.wait()
         ended(taker.process)
         taker.close()
     return ns / runs if runs else 0.0
@@ -128,29 +130,27 @@ def other_ns(setup, hertz, scratch):
 
 def cost_row(setup, kind, depth, hertz, scratch):
     """Cells of a row: BPF time, added CPU time of ours and of perf, in us a sample; samples."""
-    seconds = {"none": [], "ours": [], "perf": []}
-    samples = {"ours": [], "perf": []}
-    inside = []
-    for _ in range(setup.rounds()):
+    added, inside, samples = {"ours": [], "perf": []}, [], 0
+    for _ in range(setup.rounds(7)):
         other = other_ns(setup, hertz, scratch)
-        for name in seconds:
-            elapsed, n, runs, ns = busy(setup, kind, depth, name if name != "none" else None, hertz, scratch)
-            seconds[name].append(elapsed)
-            if name in samples:
-                samples[name].append(max(n, 1))
+        base = busy(setup, kind, depth, None, hertz, scratch)[0]
+        for name, values in added.items():
+            elapsed, n, runs, ns = busy(setup, kind, depth, name, hertz, scratch)
+            values.append((elapsed - base) / max(n, 1) * 1e6)
             if name == "ours":
                 inside.append((ns - max(runs - n, 0) * other) / max(n, 1) / 1000)
-    base = min(seconds["none"])
-    added = [(min(seconds[name]) - base) / statistics.median(samples[name]) * 1e6 for name in samples]
-    return [f"{statistics.median(inside):.2f}", f"{min(inside):.2f}", f"{quartile_spread(inside):.2f}",
-            *(f"{us:.1f}" for us in added), sum(samples["ours"])]
+                samples += n
+    cells = [f"{statistics.median(inside):.2f}", f"{min(inside):.2f}", f"{quartile_spread(inside):.2f}"]
+    for values in added.values():
+        cells += [f"{statistics.median(values):.1f}", f"{quartile_spread(values):.1f}"]
+    return cells + [samples]
 
 
 def cost(setup):
     needs_root()
-    hertz = 1999
+    hertz = 4999
     table = Table(f"A sample at {hertz} Hz, us", "BPF time ≤ 4 us at depth 10",
-                  ["program", "depth", "BPF time", "best round", "±", "added CPU: ours", "perf -g", "samples"])
+                  ["program", "depth", "BPF time", "best round", "±", "added CPU: ours", "±", "perf -g", "±", "samples"])
     before = STATS.read_text()
     try:
         STATS.write_text("1")
@@ -161,7 +161,7 @@ def cost(setup):
     finally:
         STATS.write_text(before)
     table.notes += ["BPF time: of the kernel's statistics; what the program takes where other processes run is subtracted",
-                    "added CPU: CPU seconds of the program less those of the fastest run without samples, by sample"]
+                    "added CPU: CPU seconds of the program less those without samples in the same round, by sample"]
     return table
 
 
@@ -217,7 +217,7 @@ def nginx(setup):
             for hertz in (99, 999):
                 ratios = {"ours": [], "perf": []}
                 off = wrk.window(window)
-                for _ in range(setup.rounds()):
+                for _ in range(setup.rounds(9)):
                     for kind in ratios:
                         sampler = Sampler(setup, kind, target.pid, hertz, scratch)
                         try:
@@ -238,4 +238,18 @@ def nginx(setup):
             wrk.process.wait()
             target.stop()
     table.notes.append("each sampled window is divided by the mean of the two beside it")
+    return table
+
+
+# -- What the VM publishes --
+
+
+def published(setup):
+    """The links between coroutines are all that costs instructions while nobody samples."""
+    table = Table("Instructions while nobody samples: patched ÷ unpatched, JIT off", "≤ 1.001", ["program", "instructions"])
+    preload = setup.compiled("fixed_random.c", "-shared", "-fPIC", "-ldl", suffix=".so")
+    empty = {False: {name: instructions(v, idle.EMPTY, 0, preload) for name, v in idle.variants(setup, False).items()}}
+    for program in setup.programs():
+        if program.name in ("pipeline", "ring", "scheduler", "sort"):
+            table.add(program.name, f"{idle.count_ratio(setup, False, program, preload, empty):.4f}")
     return table

@@ -5,8 +5,7 @@
 **
 ** The includer defines, before this file:
 **   WALK_FN, WALK_INLINE          how functions are declared, and small ones
-**   WALK_GLOBAL                   those that a BPF program's verifier checks once, not for each
-*call
+**   WALK_GLOBAL                   those that the verifier of BPF programs checks once
 **   walk_read(w, to, size, from)  reads memory of the process; 0: it could not
 **   walk_rule(w, offset)          the rule (LT_RULE_*) of that byte of the interpreter's code
 ** and may define
@@ -14,12 +13,10 @@
 **
 ** Before each sample the includer calls walk_forget().
 **
-** The steps of a loop are such a function, with their variables in struct walk: so the verifier
-*follows a long
-** loop, but not what is in it, and any kernel since Linux 5.15 can load the program.
-** The cost of a walk is that of the calls of walk_read(), hardly that of their sizes: so objects
-*are
-** read as a whole, and stacks in pieces (struct walk_block).
+** The steps of a loop are such a function, with their variables in struct walk: the verifier counts
+** each step of a loop, but not what is in it, and bpf_loop() is not needed.
+** The cost of a walk is that of its calls of walk_read(), hardly that of their sizes. Therefore
+** objects are read as a whole, and stacks in pieces (struct walk_block).
 ** Invariant: a stack is right, or it is marked: where the frames at some place are not known, there
 ** is a WALK_UNKNOWN in their place. All loops are bounded; addresses are never trusted. */
 #ifndef LUATRACE_SAMPLE_WALK_H

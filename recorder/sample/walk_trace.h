@@ -104,7 +104,8 @@ WALK_GLOBAL uint64_t walk_constant(struct walk* w, uint32_t ref) {
   if (!w || ref >= (uint32_t)w->abi.ir_bias) return 0;
   const uint64_t at = w->loop.array + (ref + 1ull) * WALK_OFFSET(w->abi.ir_size);
   /* Others are beside it. */
-  walk_near(w, WALK_CODE, at - 8ull * 32, 8 * 64);
+  if (at - w->blocks[WALK_CODE].from >= w->blocks[WALK_CODE].size)
+    walk_fetch(w, WALK_CODE, at - 8ull * 32, 8 * 64);
   return walk_get(w, WALK_CODE, at, 8);
 }
 

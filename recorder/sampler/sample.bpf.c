@@ -136,12 +136,13 @@ static __always_inline __u32 walk_rule(struct walk *w, __u64 offset) {
 
 /* -- Which Lua VM ---------------------------------------------------------------------- */
 
-/* Is there a Lua VM? Then its C frame is in *frame. */
+/* Is there a Lua VM? Then its C frame is in k->found_frame. What cannot be read is not tried again. */
 static __noinline bool is_vm(struct work *k, __u64 g) {
   struct walk *w = &k->walk;
   if (!walk_use_global(w, g)) return false;
   __u64 L = walk_global(w, g, w->abi.g_cur_L);
-  if (L == 0 || WALK_STATE(L, glref, 8) != g) return false;
+  if (L == 0 || !walk_fetch(w, WALK_THE_STATE, L, w->abi.L_size)) return false;
+  if (WALK_STATE(L, glref, 8) != g) return false;
   k->found_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
   return true;
 }
