@@ -286,6 +286,9 @@ int label(lua_State* lua) {
     lua_replace(lua, 2);
   }
   if (lua_type(lua, 2) == LUA_TNUMBER) lua_tostring(lua, 2);
+  if (lua_type(lua, 2) != LUA_TSTRING)
+    return luaL_error(lua, "label: the value: string, number or boolean expected, got %s",
+                      luaL_typename(lua, 2));
   const char* const value = check_text(lua, 2, "label", "the value");
   const size_t size = std::strlen(value);
   const int n = result(lua, luaJIT_trace_label(lua, key, value));

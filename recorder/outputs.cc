@@ -79,16 +79,16 @@ bool Outputs::open(pid_t pid) {
   return false;
 }
 
-// The numbers of snapshots of earlier recordings are not used again.
+// The next number that no file has: snapshots of earlier recordings are kept.
 std::string Outputs::numbered(pid_t pid, uint32_t number) {
   const auto name_of = [&](uint32_t n) {
     const std::string name = expand(options_.output, "%n", static_cast<int>(n));
     return options_.file_per_process() ? expand_pid(name, pid) : name;
   };
-  const auto [known, is_new] = numbers_.try_emplace(options_.file_per_process() ? pid : 0, 0);
-  if (is_new && !options_.force && name_of(1) != name_of(2))
-    while (access(name_of(known->second + 1).c_str(), F_OK) == 0) known->second++;
-  return name_of(known->second + number);
+  uint32_t& skipped = skipped_[options_.file_per_process() ? pid : 0];
+  if (!options_.force && name_of(1) != name_of(2))
+    while (access(name_of(skipped + number).c_str(), F_OK) == 0) skipped++;
+  return name_of(skipped + number);
 }
 
 OpenedOutput Outputs::open_file(pid_t pid, uint32_t number, std::string& name) {

@@ -84,7 +84,7 @@ class Outputs {
   pid_t opened_pid_ = 0;
   std::mutex names_mutex_;             // protects the next two
   std::map<std::string, int> names_;   // of several files: how often each was used
-  std::map<pid_t, uint32_t> numbers_;  // of a process, 0: of all: the last that were used before
+  std::map<pid_t, uint32_t> skipped_;  // of a process, 0: of all: numbers that files had already
   int trace_stdout_ = -1;
   bool failed_ = false;
 };

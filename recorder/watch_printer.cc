@@ -37,7 +37,10 @@ void WatchPrinter::write_some() {
     pollfd fd = {fd_, POLLOUT, 0};
     if (text.empty() || poll(&fd, 1, 0) <= 0) return;
     const ssize_t n = write(fd_, text.data(), text.size());
-    if (n < 0 && errno != EAGAIN && errno != EINTR) broken_ = true;
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+      broken_ = true;
+      error_ = errno != EPIPE ? errno : 0;
+    }
     if (n <= 0) return;
     log_.written(static_cast<size_t>(n));
   }
@@ -59,7 +62,7 @@ void WatchPrinter::report_silent() {
                       place.find_first_not_of("0123456789", colon + 1) == place.npos &&
                       colon + 1 < place.size();
     log("--watch " + shell_word(place) + ": " +
-        (line ? "no function of such a file was called"
+        (line ? "no function that has this line was called"
               : "no Lua function of this name was called (" + name_advice(place) +
                     "FILE:LINE of its definition needs no name; C and library functions cannot be "
                     "watched)"));
@@ -81,15 +84,18 @@ void WatchPrinter::print_rest() {
   }
 }
 
-void WatchPrinter::finish() {
-  if (options_.watch.empty()) return;
+bool WatchPrinter::finish() {
+  if (options_.watch.empty()) return true;
   print_rest();
   report_silent();
   const uint64_t missed = log_.dropped() + log_.lines();
-  if (missed > 0 && !broken_)
-    log("--watch: " + counted(missed, "line was", "lines were") +
-        " not printed: " + (fd_ == STDOUT_FILENO ? "standard output" : "standard error") +
+  const std::string where = fd_ == STDOUT_FILENO ? "standard output" : "standard error";
+  if (error_ != 0)
+    log("--watch: " + where + ": " + errno_text(error_) + "; lines are missing");
+  else if (missed > 0 && !broken_)
+    log("--watch: " + counted(missed, "line was", "lines were") + " not printed: " + where +
         " takes them too slowly; --when or --count makes them fewer");
+  return error_ == 0;
 }
 
 }  // namespace luatrace::record

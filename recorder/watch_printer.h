@@ -24,8 +24,9 @@ class WatchPrinter {
   bool print();
   // What to wait for: more can be printed now.
   void add_descriptors(std::vector<pollfd>& fds) const;
-  // The recording has ended: the rest, as long as it is taken; then what was missed.
-  void finish();
+  // The recording has ended: the rest, as long as it is taken; then what was missed. False: it
+  // could not be written.
+  bool finish();
 
  private:
   void write_some();
@@ -37,6 +38,7 @@ class WatchPrinter {
   const int fd_;
   const size_t chunk_;  // bytes that can be written without blocking if any can
   bool broken_ = false;
+  int error_ = 0;  // why, unless the reader has closed its end
 };
 
 }  // namespace luatrace::record

@@ -194,6 +194,7 @@ static const char *without_ring(lua_State *L)
   const char *why;
   switch_off(L);
   why = end_recorder();
+  lj_ltreport_begin(-1, 0);
   if (*lj_ltlink_messages()) return lj_ltself_reason("");
   return why ? why : lj_ltself_fail("no memory for the events of this Lua VM", "");
 }

@@ -138,6 +138,7 @@ static int set_one(char *key)
   if (!strcmp(key, "out")) return *(env.out = value) ? 1 : env_fail("out", "the name is empty");
   if (!strcmp(key, "include")) return add_include(value);
   if (!strcmp(key, "signal")) return set_signal(value);
+  if (!strcmp(key, "args")) return env_fail("args", "it takes no value");
   return env_fail(key, "unknown; there are mode, out, include, args and signal");
 }
 

@@ -424,13 +424,16 @@ void lj_ltwatch_notes(lua_State *L)
   uint32_t i, kind;
   if (!w->notes || lt->L != L || lt_mute(G(L))) return;
   w->notes = 0;
-  for (i = 0; i < w->nplaces; i++)
+  for (i = 0; i < w->nplaces; i++) {
+    uint32_t *notes = &w->place[i].notes;  /* Another function may have code on the line. */
+    if (((*notes | *notes >> NOTED_SHIFT) & 1u << LTW_FOUND)) *notes &= ~(1u << LTW_NOLINE);
     for (kind = LTW_FOUND; kind <= LTW_FULL; kind++) {
       uint32_t bit = 1u << kind;
-      if (!(w->place[i].notes & bit)) continue;
-      w->place[i].notes ^= bit | bit << NOTED_SHIFT;
+      if (!(*notes & bit)) continue;
+      *notes ^= bit | bit << NOTED_SHIFT;
       put_note(L, i, kind);
     }
+  }
 }
 
 /* Hits in this process, whichever VM has them: of the recording that is in the upper half. */

@@ -13,7 +13,7 @@ run() { # VALUE WORDS...: the program prints what it prints without the variable
   same "what the program prints" "$(LUATRACE=$value luajit "$program" "$@" 2>"$err")" end
 }
 # Addresses and the folder of the program are left out.
-lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ ]*environment.lua|environment.lua|g' "$1"; }
+lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ <]*environment.lua|environment.lua|g' "$1"; }
 case $1 in
   record)
     run "mode=record,out=$scratch/t.%p.bin,include=*environment.lua" calls
@@ -94,7 +94,7 @@ luatrace: end of the stacks'
   wrong)
     for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \
         mode=trace,mode=tag args,mode=trace,args mode=trace,out=a,out=b mode=stuck,signal=USR1,signal=USR2 \
-        mode=record,args mode=record,signal=10 mode=tag,include=x mode=stuck,args mode=trace,signal=10 \
+        mode=record,args mode=record,signal=10 mode=tag,include=x mode=stuck,args mode=trace,signal=10 mode=trace,args=1 \
         mode=record,out= "mode=record,out=$scratch/none/x" "$(printf 'mode=trace,%5000s' x)"; do
       run "$value" calls
       grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"

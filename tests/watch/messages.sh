@@ -36,7 +36,7 @@ program=lines.lua
 watch --watch lines.lua:10 --watch lines.lua:9999 --watch nowhere.lua:1 --watch nofunction -- "$luajit" "$program"
 for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and 11' \
   'lines.lua:9999: no code on this line; the nearest with code: 29' \
-  'nowhere.lua:1: no function of such a file was called' 'nofunction: no Lua function of this name was called'; do
+  'nowhere.lua:1: no function that has this line was called' 'nofunction: no Lua function of this name was called'; do
   grep -qF -- "--watch $message" "$scratch/record.err" || fail "no message '$message' but: $(cat "$scratch/record.err")"
 done
 same "values" "$(values)" ""
@@ -88,3 +88,15 @@ exec 7>&-
 "$record" --watch work --print args -o - -- "$luajit" "$program" 2>"$scratch/values" >"$scratch/trace.bin"
 same "values on standard error" "$(grep -c ' work: n=20' "$scratch/values")" 300
 same "hits in that trace" "$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | grep -c ' watch 1 hit ')" 300
+
+# What cannot be written is said, and the status is that of a trace that cannot be.
+status=0
+"$bin/luatrace-record" --watch charge --print amount -- "$luajit" entry.lua >/dev/full 2>"$scratch/full.err" || status=$?
+same "status with a full disk" "$status" 125
+grep -q 'standard output: No space left on device; lines are missing' "$scratch/full.err" || fail "a full disk: $(cat "$scratch/full.err")"
+
+# A line on which one function has no code, but another has.
+printf 'local function f()\n  return 1\nend\nf()\n' >"$scratch/both.lua"
+watch --watch both.lua:3 -- "$luajit" "$scratch/both.lua"
+grep -q 'no code on this line' "$scratch/record.err" && fail "no code where there is: $(cat "$scratch/record.err")"
+same "hits" "$(values | wc -l)" 1

@@ -83,6 +83,16 @@ for _, first in ipairs { 1, 4 } do
   check.equal("calls of the first", calls("n." .. first .. ".bin", "work"), first)
 end
 check.equal("calls of the oldest", calls("n.1.bin", "work"), 1)
+local kept = calls("n.3.bin", "work")
+os.remove(path("n.2.bin"))
+assert(trace.start(numbered))
+for _ = 1, 2 do
+  for _ = 1, 77 do work() end
+  assert(trace.snapshot())
+end
+assert(trace.stop())
+check.equal("calls in the gap", calls("n.2.bin", "work"), 77)
+check.equal("calls after the gap", calls("n.3.bin", "work"), kept)
 
 -- Without a file only that of the end, and those with a path.
 assert(trace.start { flight = "64M", slow = "handle=10ms" }) -- handle has up to 1 MB of events
