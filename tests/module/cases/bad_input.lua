@@ -50,11 +50,14 @@ for option, why in pairs {
   ["--help"] = "--help (-h): only options that shape the report", ["--version"] = "--version: only",
   ["-o" .. check.folder .. "/other"] = "--output (-o): only",
   ["--flame=" .. check.folder .. "/other"] = "--flame: only", ["--force"] = "--force: only",
-  ["--folded"] = "--folded: only", ["other.bin"] = "'other.bin' is a file: only"
+  ["--folded"] = "--folded: only", ["--jit"] = "--jit: only", ["--dump"] = "--dump: only", ["other.bin"] = "'other.bin' is a file: only"
 } do
   check.refuses(why, trace.report, { options = { option } })
   check.refuses(why, trace.dump, { options = { option } })
   check.refuses(why, trace.dump_to, check.folder .. "/other", { options = { option } })
+end
+for _, field in ipairs { "limit", "sort" } do
+  check.refuses("--" .. field .. ": here it is a field of the call", trace.report, { options = { "--" .. field .. "=1" } })
 end
 check.refuses("--json: only", trace.dump, { options = { "--json=" .. check.folder .. "/other" } })
 check.equal("files", io.open(check.folder .. "/other"), nil)
