@@ -20,7 +20,6 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
 #include "recorder/os/helper.h"
-#include "recorder/os/process.h"
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 #include "recorder/sampler/backend.h"
@@ -37,14 +36,6 @@ constexpr uint64_t kExitGrace = 2 * kSecond;  // for a command that was sent a s
 constexpr uint64_t kWriteLimit = 10 * kSecond, kFinalLimit = kSecond;
 constexpr uint64_t kHurriedLimit = kSecond * 3 / 20, kHurriedWords = kSecond / 5;
 constexpr uint64_t kLeaveLimit = kSecond * 9 / 20;  // after the second; below Signals::kLeaveMs
-
-// Forked children without events so far: a daemon goes on in one.
-void follow_forks(Processes& processes, pid_t pid) {
-  const auto program_of = [](pid_t p) { return read_link("/proc/" + std::to_string(p) + "/exe"); };
-  const std::string program = program_of(pid);
-  for (const pid_t child : children_of(pid))
-    if (!program.empty() && program_of(child) == program) processes.follow(child, -1);
-}
 
 }  // namespace
 
@@ -115,7 +106,6 @@ void Session::make_inside_backend() {
     return outputs_.queue().wait_until_written(until_ns);
   };
   const auto leaves = [this](pid_t pid) {
-    follow_forks(processes_, pid);
     if (Process* const p = processes_.find(pid)) p->leaving = true;
     const auto& all = processes_.followed();
     return std::any_of(all.begin(), all.end(), [](const Process* p) { return !p->leaving; });

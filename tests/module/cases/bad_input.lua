@@ -12,7 +12,7 @@ check.throws("section: what it runs: function expected, got nil", trace.section,
 check.throws("section: what it runs: function expected, got number", trace.section, "name", 5)
 trace.section("name", setmetatable({}, { __call = work }))
 check.throws("string expected", trace.label, {}, "value")
-check.throws("string expected", trace.label, "key", {})
+check.throws("string, number or boolean expected", trace.label, "key", {})
 check.throws("string expected", trace.unlabel)
 check.throws("thread expected", trace.stack, "main")
 check.throws("string expected", trace.dump_to, {})
