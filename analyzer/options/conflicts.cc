@@ -295,10 +295,6 @@ void refuse_for_program(const CommandLine& given) {
       "help version output force save-profile push flame page folded csv jit dump convert";
   constexpr const char* kWhy = ": only options that shape the report are possible here";
   if (!given.has("inside")) return;
-  for (const char* const field : {"limit", "sort"})
-    if (given.has(field) && !given.has("format"))
-      throw UsageError(std::string("--") + field + ": here it is a field of the call, " + field +
-                       "=");
   for (const OptionSpec& o : analyze_program().options) {
     const bool has_file = is_choice("json", o.name) && given.last(o.name) != CommandLine::kMissing;
     if (given.has(o.name) && (has_file || has_word(kElsewhere, o.name)))

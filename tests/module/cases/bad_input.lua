@@ -56,9 +56,6 @@ for option, why in pairs {
   check.refuses(why, trace.dump, { options = { option } })
   check.refuses(why, trace.dump_to, check.folder .. "/other", { options = { option } })
 end
-for _, field in ipairs { "limit", "sort" } do
-  check.refuses("--" .. field .. ": here it is a field of the call", trace.report, { options = { "--" .. field .. "=1" } })
-end
 check.refuses("--json: only", trace.dump, { options = { "--json=" .. check.folder .. "/other" } })
 check.equal("files", io.open(check.folder .. "/other"), nil)
 local _, reason = trace.report { options = { "--nonsense" } }
