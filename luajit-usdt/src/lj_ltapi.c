@@ -5,8 +5,7 @@
 ** The recorder's settings come in its first answer (lj_ltlink.c): from then on the process is in the
 ** state of one that was started by the recorder.
 **
-** Invariants: only the process that has started a recorder talks to it; a child that was forked can
-** only end its part in the recording, or start its own. Every wait has a limit. */
+** Invariant: every wait has a limit. */
 
 #define lj_ltapi_c
 #define LUA_CORE
@@ -17,15 +16,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lj_dispatch.h"
@@ -34,8 +28,7 @@
 #include "luatrace.h"
 
 #define START_MS	10000	/* Until the recorder answers; it opens its file first. */
-#define WAIT_MS		30000	/* Until it has written everything; */
-#define EXIT_MS		1000	/* the same while the process exits. */
+#define EXIT_MS		1000	/* Until it has written everything, while the process exits. */
 #define TEMPORARY_SIZE	"1G"	/* Limit of a file without a name. */
 
 static struct {
@@ -63,11 +56,11 @@ static const char *end_recorder(void)
   char answer[LTLINK_ANSWER];
   const char *why = NULL, *status = NULL;
   int ended = 1, open = lj_ltlink_isopen();
-  if (lj_ltlink_request('S', -1)) status = lj_ltlink_answer('S', answer, WAIT_MS, &ended);
+  if (lj_ltlink_request('S', -1)) status = lj_ltlink_answer('S', answer, LTSELF_WAIT_MS, &ended);
   if (is_ours_to_switch()) luajit_usdt_control.socket[0] = '\0';
   if (!open)
     why = lj_ltself_fail("the program has closed the connection to luatrace-record, which completes the "
-		   "file when the process ends", "");
+			 "file when the process ends", "");
   else if (!status && ended)
     why = lj_ltself_reason(LTSELF_ENDED ": the end of the trace is missing");
   else if (!status)
@@ -248,7 +241,7 @@ static const char *api_already(void)
 static void leave_parents(lua_State *L)
 {
   LTControl *c = &luajit_usdt_control;
-  if (lj_ltself.pid == 0 || lj_ltself_isopen()) return;
+  if (!lj_ltself_isparents()) return;
   if (!c->owner) {
     __atomic_store_n(&c->ring, 0, __ATOMIC_RELEASE);
     c->socket[0] = '\0';

@@ -381,6 +381,7 @@ LJ_FUNC const char *lj_ltlink_answer(char what, char *answer, int ms, int *ended
 /* A reason of the recorder's end. */
 #define LTSELF_ENDED	"luatrace-record has ended unexpectedly"
 
+#define LTSELF_WAIT_MS	30000	/* Until the recorder has written everything. */
 #define LTSELF_MESSAGE	1024	/* Bytes of a reason. */
 #define LTSELF_ARGS	256	/* Of a program. */
 

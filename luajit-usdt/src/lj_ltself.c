@@ -24,8 +24,6 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
-#define WAIT_MS		30000	/* Until the recorder has written everything. */
-
 LTSelf lj_ltself = { 0, 0, 0, NULL, NULL };
 
 static char message[LTSELF_MESSAGE];	/* What a function returns. */
@@ -102,7 +100,7 @@ const char *lj_ltself_ask(char what, int fd)
   int ended = 1;
   if (!lj_ltlink_isopen())
     return lj_ltself_fail("the program has closed the connection to luatrace-record", "");
-  if (lj_ltlink_request(what, fd) && (why = lj_ltlink_answer(what, answer, WAIT_MS, &ended)) != NULL)
+  if (lj_ltlink_request(what, fd) && (why = lj_ltlink_answer(what, answer, LTSELF_WAIT_MS, &ended)) != NULL)
     return *why ? lj_ltself_fail(why, "") : NULL;
   if (ended) return lj_ltself_reason(LTSELF_ENDED);
   return lj_ltself_fail("luatrace-record does not answer", "");
