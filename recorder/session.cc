@@ -105,7 +105,8 @@ void Session::make_inside_backend() {
   const auto written = [this](uint64_t until_ns) {
     return outputs_.queue().wait_until_written(until_ns);
   };
-  const auto leaves = [this](pid_t pid) {
+  const auto leaves = [this](pid_t pid, const std::vector<pid_t>& forks) {
+    for (const pid_t fork : forks) processes_.follow(fork, -1);
     if (Process* const p = processes_.find(pid)) p->leaving = true;
     const auto& all = processes_.followed();
     return std::any_of(all.begin(), all.end(), [](const Process* p) { return !p->leaving; });

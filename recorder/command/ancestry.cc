@@ -11,6 +11,12 @@ constexpr int kWalks = 3;
 
 }  // namespace
 
+void Ancestry::add_root(pid_t pid, uint64_t start) {
+  more_roots_.insert_or_assign(pid, start);
+  known_.clear();
+  unrelated_.clear();
+}
+
 void Ancestry::begin_pass() {
   known_.clear();
   reads_ = 0;
@@ -44,6 +50,8 @@ Ancestry::Answer Ancestry::walk(pid_t pid) {
     const Birth birth = read_birth(at);
     reads_++;
     if (birth.parent < 0) return at == pid ? Answer::kNo : Answer::kChanged;
+    const auto root = more_roots_.find(at);
+    if (root != more_roots_.end() && root->second == birth.start) return Answer::kYes;
     if (is_unrelated(at, birth.start)) break;
     path.emplace_back(at, birth.start);
     at = birth.parent;

@@ -63,6 +63,10 @@ class CommandBackend : public Backend {
  protected:
   // What Lua VMs must know, as environment variables.
   std::vector<std::pair<std::string, std::string>> environment() const;
+  // Accepts the descendants of that process, too.
+  void add_root(pid_t pid) {
+    if (listener_ != nullptr) listener_->add_root(pid);
+  }
 
  private:
   Attached start();

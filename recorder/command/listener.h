@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Listener: the socket to which Lua VMs send their rings. Invariants: only our own descendants are
-// accepted (the command's: start_command() makes us the parent of its orphans), and by a normal
+// accepted (the command's: start_command() makes us the parent of its orphans), or those of
+// another root, and by a normal
 // user's recorder only those of the same user or of root. Others are rejected when they connect:
 // the path of a socket is no secret (/proc/net/unix). A normal user's socket is in a directory that
 // nobody else can enter; root's is in one where nobody else can make another of the same name, if
@@ -39,6 +40,8 @@ class Listener {
   // The descriptors to wait for, and for how many ms (-1: any time).
   void add_to(std::vector<pollfd>& fds) const;
   int pause_ms() const;
+  // Descendants of that process are accepted, too. start: Birth::start.
+  void add_root(pid_t pid, uint64_t start) { ancestry_.add_root(pid, start); }
   // Accepts what has arrived, and has the hellos received. Refusals of the command's processes are
   // appended to `refusals`.
   void receive(std::vector<std::string>& refusals);

@@ -12,6 +12,7 @@
 #include "recorder/command/listener.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/helper.h"
+#include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
 namespace luatrace::record {
@@ -20,6 +21,11 @@ namespace {
 constexpr int kMaxReports = 256;  // in one pass
 constexpr uint64_t kStopNs = 1000 * kMillisecond;
 constexpr int kEndMs = 5;  // for the end of the process, which has closed the socket
+
+struct Root {  // a message to the other process
+  pid_t pid;
+  uint64_t start;
+};
 
 void close_both(Hello& hello) {
   for (int* const fd : {&hello.socket, &hello.ring_fd})
@@ -52,6 +58,11 @@ ListenerApart::~ListenerApart() {
 
 void ListenerApart::add_to(std::vector<pollfd>& fds) const {
   if (!ended_) fds.push_back({fd_, POLLIN, 0});
+}
+
+void ListenerApart::add_root(pid_t pid) {
+  const Root root{pid, read_birth(pid).start};
+  if (root.start != 0) send(fd_, &root, sizeof root, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void ListenerApart::take(Report& report, std::vector<Hello>& hellos,
@@ -98,6 +109,14 @@ void ListenerApart::stop(std::vector<std::string>& refusals) {
 
 // -- In the other process --
 
+// False: the recorder has stopped or ended.
+bool ListenerApart::take_root(Listener& listener, int to) {
+  Root root{};
+  const ssize_t n = recv(to, &root, sizeof root, MSG_DONTWAIT);
+  if (n == sizeof root) listener.add_root(root.pid, root.start);
+  return n == sizeof root || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 // Until the recorder stops or ends.
 void ListenerApart::accept_all(Listener& listener, int to) {
   while (!listener.is_overwhelmed()) {
@@ -106,7 +125,7 @@ void ListenerApart::accept_all(Listener& listener, int to) {
     std::vector<pollfd> fds = {{to, POLLIN, 0}};
     listener.add_to(fds);
     poll(fds.data(), fds.size(), listener.pause_ms());
-    if (fds[0].revents != 0) return;
+    if (fds[0].revents != 0 && !take_root(listener, to)) return;
     std::vector<std::string> refusals;
     listener.receive(refusals);
     for (const auto& why : refusals) send_report(to, Report::Kind::kRefused, why);
@@ -131,7 +150,8 @@ void ListenerApart::serve(int to, pid_t root) {
   send_report(to, end);
   shutdown(to, SHUT_WR);  // helpers have it, too
   char byte;
-  while (recv(to, &byte, 1, 0) < 0 && errno == EINTR) {
+  ssize_t n;
+  while ((n = recv(to, &byte, 1, 0)) > 0 || (n < 0 && errno == EINTR)) {
   }
 }
 

@@ -36,6 +36,8 @@ class ListenerApart {
   void add_to(std::vector<pollfd>& fds) const;
   // What has been reported. Refusals of the command's processes are appended to `refusals`.
   std::vector<Hello> receive(std::vector<std::string>& refusals);
+  // Accepts the descendants of that process, too, also after the root's end.
+  void add_root(pid_t pid);
   // Closes the socket: processes that wait for an answer, or connect, notice it. The last refusals
   // are appended.
   void stop(std::vector<std::string>& refusals);
@@ -44,6 +46,7 @@ class ListenerApart {
 
  private:
   static void serve(int to, pid_t root);
+  static bool take_root(Listener& listener, int to);
   static void accept_all(Listener& listener, int to);
   void take(Report& report, std::vector<Hello>& hellos, std::vector<std::string>& refusals);
 

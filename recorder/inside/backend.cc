@@ -83,6 +83,14 @@ void print_on_standard_output() {
   dup2(STDOUT_FILENO, STDERR_FILENO);
 }
 
+// Children that run the same program.
+std::vector<pid_t> forks_of(pid_t pid) {
+  std::vector<pid_t> forks = children_of(pid);
+  const auto program = program_of(pid);
+  std::erase_if(forks, [&](pid_t child) { return program_of(child) != program; });
+  return forks;
+}
+
 }  // namespace
 
 InsideBackend::InsideBackend(const Options& options, BackendHost& host, InsideActions actions)
@@ -141,11 +149,14 @@ void InsideBackend::on_request(const std::string& request, Descriptor file) {
   stop_ = request;
 }
 
-// The process waits at its exit until its file is complete; not for what it leaves running.
+// The process waits at its exit until its file is complete; not for what it leaves running: a
+// daemon goes on in a child, which may have had no event so far.
 void InsideBackend::exits(const std::string& request) {
   ended_ = true;
   stop_ = request;
-  if (actions_.leaves(pid_)) answer(request, "");
+  const std::vector<pid_t> forks = forks_of(pid_);
+  for (const pid_t pid : forks) add_root(pid);
+  if (actions_.leaves(pid_, forks)) answer(request, "");
 }
 
 void InsideBackend::read_requests() {

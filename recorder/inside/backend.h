@@ -24,10 +24,11 @@ namespace luatrace::record {
 
 // What the backend asks of the session.
 struct InsideActions {
-  std::function<std::string(pid_t)> open;   // see CommandFile
-  std::function<bool(uint64_t)> written;    // waits until that time for the files
-  std::function<bool(pid_t)> leaves;        // it exits; returns whether others are recorded
-  std::function<bool(int)> is_replaceable;  // see outputs.h
+  std::function<std::string(pid_t)> open;  // see CommandFile
+  std::function<bool(uint64_t)> written;   // waits until that time for the files
+  // That process exits, and what it has forked goes on. Returns whether others are recorded.
+  std::function<bool(pid_t, const std::vector<pid_t>& forks)> leaves;
+  std::function<bool(int)> is_replaceable;                                     // see outputs.h
   std::function<void(const std::shared_ptr<Output>&, SnapshotFile)> snapshot;  // of that output
 };
 

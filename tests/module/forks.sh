@@ -13,3 +13,9 @@ luatrace-record -q -o "$scratch/t.bin" -- "$scratch/host" || fail "the host fail
 luatrace-analyze --strict --json --threads "$scratch/t.bin" >"$scratch/json" || fail "lost: $(jq .trust "$scratch/json")"
 same "calls" "$(jq '[.functions[] | select(.name == "work") | .calls] | add' "$scratch/json")" $((10 + 3 * 12))
 same "processes" "$(jq '[.threads[].pid] | unique | length' "$scratch/json")" 4
+
+# A daemon whose children have no events before its first process ends.
+LUATRACE=mode=record,out=$scratch/daemon.bin "$scratch/host" daemon >"$scratch/out" || fail "the daemon"
+complete() { luatrace-analyze --strict --json --threads "$scratch/daemon.bin" >"$scratch/json" 2>"$scratch/err"; }
+within 20 "the daemon's file" complete
+same "calls of the daemon's children" "$(jq '[.functions[] | select(.name == "work") | .calls] | add' "$scratch/json")" $((10 + 3 * 12))
