@@ -3,21 +3,37 @@
 #include "module/arguments.h"
 
 #include <cmath>
+#include <cstdarg>
 #include <cstring>
+
+#include "module/vm.h"
 
 namespace luatrace::module {
 
+int fail(lua_State* lua, const char* format, ...) {
+  lua_Debug call{};
+  const bool of_ours = lua_getstack(lua, 1, &call) != 0 && lua_getinfo(lua, "S", &call) != 0 &&
+                       std::strcmp(call.source, LUATRACE_HIDDEN) == 0;
+  luaL_where(lua, of_ours ? 2 : 1);
+  va_list values;
+  va_start(values, format);
+  lua_pushvfstring(lua, format, values);
+  va_end(values);
+  lua_concat(lua, 2);
+  return lua_error(lua);
+}
+
 void check_type(lua_State* lua, int index, int type, const char* function, const char* name) {
   if (lua_type(lua, index) != type)
-    luaL_error(lua, "%s: %s: %s expected, got %s", function, name, lua_typename(lua, type),
-               luaL_typename(lua, index));
+    fail(lua, "%s: %s: %s expected, got %s", function, name, lua_typename(lua, type),
+         luaL_typename(lua, index));
 }
 
 const char* check_text(lua_State* lua, int index, const char* function, const char* name) {
   check_type(lua, index, LUA_TSTRING, function, name);
   size_t size = 0;
   const char* const text = lua_tolstring(lua, index, &size);
-  if (std::strlen(text) != size) luaL_error(lua, "%s: %s has a NUL byte", function, name);
+  if (std::strlen(text) != size) fail(lua, "%s: %s has a NUL byte", function, name);
   return text;
 }
 

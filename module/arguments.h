@@ -9,6 +9,8 @@
 
 namespace luatrace::module {
 
+// Throws that message, with the place of the program's call: section() is Lua code of ours.
+int fail(lua_State* lua, const char* format, ...);
 // The string at that index of the stack. Throws if it is another value, or has a NUL byte: names
 // end there in C. `function` and `name` are for the message.
 const char* check_text(lua_State* lua, int index, const char* function, const char* name);

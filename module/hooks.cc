@@ -288,6 +288,17 @@ void push_hidden(lua_State* lua, lua_CFunction function, int values) {
   lua_pushcclosure(lua, function, 1 + values);
 }
 
+bool is_own(lua_State* lua, int index) {
+  lua_Debug what{};
+  lua_pushvalue(lua, index);
+  lua_getinfo(lua, ">S", &what);
+  if (std::strcmp(what.source, LUATRACE_HIDDEN) == 0) return true;
+  if (lua_iscfunction(lua, index) == 0 || lua_getupvalue(lua, index, 1) == nullptr) return false;
+  const bool own = lua_touserdata(lua, -1) == luaJIT_trace_hidden();
+  lua_pop(lua, 1);
+  return own;
+}
+
 int hook(lua_State* lua) {
   if (lua_istable(lua, 1)) {  // The function that is in the field now; the table stays as it is.
     if (lua_isnone(lua, 2)) return luaL_error(lua, "hook: the field: value expected, got no value");
@@ -299,6 +310,7 @@ int hook(lua_State* lua) {
   }
   check_type(lua, 1, LUA_TFUNCTION, "hook", "the function");
   check_type(lua, 2, LUA_TFUNCTION, "hook", "the callback");
+  if (is_own(lua, 1)) return luaL_error(lua, "hook: luatrace's own functions are no events");
   lua_settop(lua, 2);
   push_hooks(lua);
   const int key = free_key(lua);

@@ -241,6 +241,14 @@ void drop_callee(Calls& calls) {
   calls.is_c = false;
 }
 
+// That of a callback of hook().
+bool is_own_call(lua_State* lua, lua_Debug* call) {
+  lua_getinfo(lua, "f", call);
+  const bool own = is_own(lua, -1);
+  lua_pop(lua, 1);
+  return own;
+}
+
 int add_call(lua_State* of, lua_Debug* call, void* to) {
   auto& calls = *static_cast<Calls*>(to);
   lua_State* const lua = calls.lua;
@@ -248,6 +256,7 @@ int add_call(lua_State* of, lua_Debug* call, void* to) {
   if (lua_getinfo(of, "Sln", call) == 0) return 1;
   if (std::strcmp(call->source, LUATRACE_HIDDEN) == 0) return drop_callee(calls), 1;
   calls.is_c = *call->what == 'C';
+  if (calls.is_c && of == lua && is_own_call(lua, call)) return 1;
   lua_createtable(lua, 0, 5);
   lua_pushstring(lua, call->name);  // nil, if it has none
   lua_setfield(lua, -2, "name");
@@ -308,13 +317,6 @@ int rethrow(lua_State* lua) {
   return lua_error(lua);
 }
 
-// What section() is to call.
-int check_callable(lua_State* lua) {
-  if (luaL_getmetafield(lua, 1, "__call") == 0)
-    check_type(lua, 1, LUA_TFUNCTION, "section", "what it runs");
-  return 0;
-}
-
 // The part that must be Lua: a coroutine can yield inside. The arguments are C functions, and the
 // standard pcall.
 constexpr const char* kSection = R"(
@@ -325,7 +327,7 @@ local function finish(name, ok, ...)
   return ...
 end
 return function(name, fn, ...)
-  check(fn)
+  check(name, fn)
   start(name, ...)
   return finish(name, pcall(fn, ...))
 end
@@ -333,7 +335,7 @@ end
 
 void add_section(lua_State* lua) {
   if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
-  for (const lua_CFunction f : {section_start, section_stop, rethrow, check_callable})
+  for (const lua_CFunction f : {section_start, section_stop, rethrow, check_section})
     push_hidden(lua, f);
   lua_getglobal(lua, "pcall");
   lua_call(lua, 5, 1);

@@ -45,7 +45,7 @@ double get(lua_State* lua, int index, const char* field) {
 // The name at index 1.
 void check_name(lua_State* lua, const char* function) {
   if (*check_text(lua, 1, function, "the name") == '\0')
-    luaL_error(lua, "%s: the name is empty", function);
+    fail(lua, "%s: the name is empty", function);
 }
 
 // Pushes the section of the name at index 1, and what is open of it in this coroutine, or nil. If
@@ -99,6 +99,13 @@ void copy_section(lua_State* lua) {
 }
 
 }  // namespace
+
+int check_section(lua_State* lua) {
+  check_name(lua, "section");
+  if (luaL_getmetafield(lua, 2, "__call") == 0)
+    check_type(lua, 2, LUA_TFUNCTION, "section", "what it runs");
+  return 0;
+}
 
 int section_start(lua_State* lua) {
   check_name(lua, "section_start");

@@ -195,7 +195,8 @@ std::vector<Cell> coroutine_row(const Report& report, const ReportCoroutine& c) 
           Cell::of_text("coroutine " + std::to_string(c.vm) + ':' + std::to_string(c.id)),
           Cell::of_count(c.calls),
           Cell::of_time(c.running_ns),
-          Cell::of_time(c.self_ns)};
+          Cell::of_time(c.self_ns),
+          Cell::of_time(c.running_ns + c.suspended_ns)};
 }
 
 }  // namespace
@@ -220,7 +221,8 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
                {"name", "", true, Column::kDataOnly},
                {"calls", "", false, Column::kDataOnly},
                {"inclusive_ns", "", false, Column::kDataOnly},
-               {"self_ns", "", false, Column::kDataOnly}};
+               {"self_ns", "", false, Column::kDataOnly},
+               {"wall_ns", "", false, Column::kDataOnly}};
   add_former_keys(t);
   mark_spare_columns(t);
   auto list = sorted_coroutines(report, options);

@@ -10,6 +10,12 @@ check.throws("string expected", trace.section_stop, nil)
 check.throws("string expected", trace.sections, 1)
 check.throws("section: what it runs: function expected, got nil", trace.section, "name")
 check.throws("section: what it runs: function expected, got number", trace.section, "name", 5)
+check.throws("section: the name: string expected, got number", trace.section, 1, work)
+local _, why = pcall(function() trace.section("name", nil) end)
+assert(why:find("bad_input.lua:%d+: section: what it runs"), why)
+for _, own in ipairs { trace.report, trace.section } do
+  check.throws("hook: luatrace's own functions are no events", trace.hook, own, work)
+end
 trace.section("name", setmetatable({}, { __call = work }))
 check.throws("string expected", trace.label, {}, "value")
 check.throws("string, number or boolean expected", trace.label, "key", {})

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The module's own calls are in no traceback: neither at watched places nor in the stacks of a process.
+-- The module's own calls are in no traceback: neither at watched places nor in a hook's callback.
 local trace, check = require "luatrace", require "check"
 local file = check.folder .. "/sections.lua"
 local out = assert(io.open(file, "w"))
@@ -18,3 +18,12 @@ for i, part in ipairs { "sections.lua:2  ", "sections.lua:3  outer", "sections.l
   assert(calls[i]:find(part, 1, true), text)
 end
 assert(not text:find("luatrace]", 1, true) and not text:find("pcall", 1, true), text)
+
+assert(trace.start())
+local function hooked() end
+local stack
+trace.hook(hooked, function() stack = trace.stack() end)
+hooked()
+check.equal("the callback", stack[1].line_defined, debug.getinfo(1, "l").currentline - 2)
+check.equal("below it", stack[2].what, "main")
+assert(trace.stop())
