@@ -310,7 +310,8 @@ int hook(lua_State* lua) {
   }
   check_type(lua, 1, LUA_TFUNCTION, "hook", "the function");
   check_type(lua, 2, LUA_TFUNCTION, "hook", "the callback");
-  if (is_own(lua, 1)) return luaL_error(lua, "hook: luatrace's own functions are no events");
+  if (is_own(lua, 1))
+    return lua_pushnil(lua), lua_pushliteral(lua, "luatrace's own functions have no events"), 2;
   lua_settop(lua, 2);
   push_hooks(lua);
   const int key = free_key(lua);
