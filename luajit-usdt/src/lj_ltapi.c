@@ -62,7 +62,7 @@ static const char *end_recorder(void)
     why = lj_ltself_fail("the program has closed the connection to luatrace-record, which completes the "
 			 "file when the process ends", "");
   else if (!status && ended)
-    why = lj_ltself_reason(LTSELF_ENDED ": the end of the trace is missing");
+    why = lj_ltself_reason(LTSELF_ENDED ": the trace ends there");
   else if (!status)
     why = lj_ltself_fail("luatrace-record is still writing", "");
   else if (*status)

@@ -15,7 +15,7 @@ for _ = 1, 5 do work() end
 assert(trace.report())
 kill()
 for _ = 1, 5 do work() end
-check.refuses("luatrace-record has ended unexpectedly", trace.stop)
+check.refuses("luatrace-record has ended unexpectedly: the trace ends there", trace.stop)
 check.equal("running", trace.is_running(), false)
 check.equal("what was written", check.row(trace.report(), "work").calls, 5)
 assert(trace.start { file = file })
