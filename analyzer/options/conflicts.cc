@@ -301,6 +301,9 @@ void refuse_for_program(const CommandLine& given) {
       throw UsageError(std::string("--") + o.name +
                        (o.letter != 0 ? std::string(" (-") + o.letter + ")" : "") + kWhy);
   }
+  if (given.has("json") && given.has("format"))
+    throw UsageError(std::string("--json, --format: the form is given by the function called") +
+                     kWhy);
   if (given.operands().size() > 1)
     throw UsageError("'" + given.operands()[0] + "' is a file" + kWhy);
 }

@@ -62,6 +62,9 @@ for option, why in pairs {
   check.refuses(why, trace.dump, { options = { option } })
   check.refuses(why, trace.dump_to, check.folder .. "/other", { options = { option } })
 end
+for _, call in ipairs { { trace.report, "--format=csv" }, { trace.dump, "--json" } } do
+  check.refuses("the form is given by the function called", call[1], { options = { call[2] } })
+end
 check.refuses("--json: only", trace.dump, { options = { "--json=" .. check.folder .. "/other" } })
 check.equal("files", io.open(check.folder .. "/other"), nil)
 local _, reason = trace.report { options = { "--nonsense" } }
