@@ -127,6 +127,9 @@ void WordScanner::extension(const uint64_t* w, uint32_t p) {
       else
         unwind(id);
       break;
+    case LTX_SEGMENT:
+      forget_depth();
+      break;
     case LTX_CREATE:
       set_known(id, 0);
       break;
@@ -161,7 +164,10 @@ void WordScanner::record(const uint64_t* w) {
       resume(p == LT_PAYLOAD_BIG ? lt_lo(w[1]) : p);
       break;
     case LT_SUSPEND:
-      suspend(p);
+      if (p >= LT_SEGMENT_FIRST)
+        forget_depth();  // The events for which it stands are not known here.
+      else
+        suspend(p);
       break;
     case LT_EXT:
       extension(w, p);

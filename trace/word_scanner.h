@@ -90,6 +90,7 @@ class WordScanner {
   void suspend(uint32_t status);
   void unwind(uint32_t n);
   void set_known(uint32_t id, uint32_t depth);
+  void forget_depth() { here().epoch = epoch_ - 1; }
   void forget(uint32_t id);
   bool known(const Coroutine& c) const { return c.epoch == epoch_; }
   Coroutine& slot(uint32_t id);

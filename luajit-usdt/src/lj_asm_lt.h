@@ -69,6 +69,57 @@ static void asm_ltword(ASMState *as, IRIns *ir)
 
 #endif
 
+#if LJ_LTSEGMENTS
+
+/* An iteration of a trace that is described by segments begins. Clobbers only the flags. */
+static void asm_ltcount(ASMState *as)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  MCLabel l_end;
+  int level = lj_ltseg_level(as->J);
+  if (!lt->segrec || !lt->segnev) return;
+  checkmclim(as);
+  l_end = emit_label(as);
+  emit_call(as, lj_ltseg_slow);
+  emit_sjcc(as, CC_NZ, l_end);
+  emit_gmroi(as, XG_ARITHi(XOg_SUB), RID_DISPATCH,
+	     (int32_t)dispofs(as, &lt->count[level-1].left), 1);
+  checkmclim(as);
+}
+
+/* Such a trace ends in a link. */
+static void asm_ltlink(ASMState *as)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  uint32_t id;
+  if (!lt->segrec) return;
+  if (as->T->link == as->T->traceno) {
+    asm_ltcount(as);
+    return;
+  }
+  id = lj_ltseg_endid(as->J);
+  if (!id) return;
+  checkmclim(as);
+  ra_evictset(as, RSET_SCRATCH);
+  checkmclim(as);
+  emit_call(as, lj_ltseg_link);
+  emit_loadi(as, RID_EDX, as->T->snap[as->T->nsnap-1].nev);
+  emit_loadi(as, RID_ESI, (int32_t)id);
+  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)lt);
+  checkmclim(as);
+}
+
+/* asm_loop(), asm_tail_link() */
+#define LT_ASM_LOOP(as)		asm_ltcount((as));
+#define LT_ASM_LINK(as)		asm_ltlink((as));
+
+#else
+
+#define LT_ASM_LOOP(as)
+#define LT_ASM_LINK(as)
+
+#endif
+
 /* asm_fusexref(): the control word, if compiled code can address it. */
 #if defined(LUAJIT_USE_SDT) && LJ_TARGET_X64 && LJ_GC64
 #define LT_ASM_FUSE(as, ir) \

@@ -326,6 +326,8 @@ static uint32_t stream_flags(global_State *g)
   if (LJ_DUALNUM) f |= LTF_DUALNUM;
   if (LJ_52) f |= LTF_52COMPAT;
   if ((cfuncs & LTC_FFI)) f |= LTF_FFI;
+  if (LJ_LTSEGMENTS && (cfuncs & LTC_SEGMENTS) && G2LT(g)->clock == LT_CLOCK_TSC)
+    f |= LTF_SEGMENTS;
   return f;
 }
 
@@ -452,6 +454,7 @@ int lj_ltopen_ring(lua_State *L)
     int left = TAKE_TRIES;
     wait_taken(lt, &left);
   }
+  lj_ltseg_begin(lt);
   lj_ltring_begin(lt, lost);
   return 1;
 }

@@ -119,6 +119,13 @@ void lj_ltring_count(LTState *lt)
   if (lt->ring) lt->ring->lost += n;
 }
 
+/* A word in the scratch block stands for n more events than one. */
+void lj_ltring_lose(LTState *lt, uint64_t n)
+{
+  lt->lost += n;
+  if (lt->ring) lt->ring->lost += n;
+}
+
 /* Is this last sign of life of the recorder too old? */
 int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 {
@@ -206,31 +213,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
 }
 
 #if LJ_TARGET_X64 && LJ_GC64
-/* The same, called from compiled code (lj_asm_lt.h) or from anywhere where r14 is
-** DISPATCH: saves all registers, needs no stack alignment. */
-__asm__(
-  ".text\n"
-  ".hidden lj_ltring_slow\n"
-  ".globl lj_ltring_slow\n"
-  ".type lj_ltring_slow, @function\n"
-  "lj_ltring_slow:\n"
-  "  pushq %rbp\n  movq %rsp, %rbp\n"
-  "  pushq %rax\n  pushq %rcx\n  pushq %rdx\n  pushq %rsi\n"
-  "  pushq %rdi\n  pushq %r8\n  pushq %r9\n  pushq %r10\n"
-  "  pushq %r11\n"
-  "  andq $-16, %rsp\n"
-  "  subq $256, %rsp\n"
-  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps %xmm\\i, 16*\\i(%rsp)\n  .endr\n"
-  "  movq %r14, %rdi\n"
-  "  call lj_ltring_slowc\n"
-  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps 16*\\i(%rsp), %xmm\\i\n  .endr\n"
-  "  leaq -72(%rbp), %rsp\n"
-  "  popq %r11\n  popq %r10\n  popq %r9\n  popq %r8\n"
-  "  popq %rdi\n  popq %rsi\n  popq %rdx\n  popq %rcx\n"
-  "  popq %rax\n  popq %rbp\n"
-  "  ret\n"
-  ".size lj_ltring_slow, .-lj_ltring_slow\n"
-);
+LT_ASM_SAVED(lj_ltring_slow, lj_ltring_slowc)
 
 LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
 {
@@ -401,38 +384,57 @@ static size_t cut(const char *s)
   return n < LT_FUNC_STR_MAX ? n : LT_FUNC_STR_MAX;
 }
 
-/* Describe a function to the recorder: `what` without its sizes, and the strings (or
-** NULL). Returns 0 if there was no space. */
-int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
-		   const char *name)
+/* Append a record of the meta area: its size, then, once it is filled in, lj_ltring_metadone. NULL
+** if there was no space. */
+char *lj_ltring_metarecord(LTState *lt, uint32_t size)
 {
-  struct lt_ring *r = lt->ring;
-  struct lt_func f = *what;
-  size_t nc = cut(chunk), nn = cut(name);
-  uint32_t size = (uint32_t)(sizeof(f) + nc+1 + nn+1 + 7) & ~7u;
   uint64_t pos;
   uint32_t tail;
   char *p;
-  if (!r || !meta_space(lt, 2*size)) return 0;
+  if (!lt->ring || !meta_space(lt, 2*size)) return NULL;
   pos = lt->metahead;
   tail = (uint32_t)(lt->metasize - (pos & (lt->metasize-1)));
   if (tail < size) {  /* Does not fit before the end: skip to the start. */
     uint32_t wrap[2];
     wrap[0] = tail; wrap[1] = LT_META_WRAP;
     memcpy(meta_at(lt, pos), wrap, 8);
-    pos += tail;
+    lt->metahead = pos + tail;
   }
+  p = meta_at(lt, lt->metahead);
+  memset(p, 0, size);
+  return p;
+}
+
+void lj_ltring_metadone(LTState *lt, uint32_t size)
+{
+  lt->metahead += size;
+  st_rel(&lt->ring->meta_head, lt->metahead);
+  lt->ring->meta_count = ++lt->metacount;
+}
+
+/* Is there that much space? */
+int lj_ltring_metaspace(LTState *lt, uint32_t need)
+{
+  return lt->ring && meta_space(lt, need);
+}
+
+/* Describe a function to the recorder: `what` without its sizes, and the strings (or
+** NULL). Returns 0 if there was no space. */
+int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
+		   const char *name)
+{
+  struct lt_func f = *what;
+  size_t nc = cut(chunk), nn = cut(name);
+  uint32_t size = (uint32_t)(sizeof(f) + nc+1 + nn+1 + 7) & ~7u;
+  char *p = lj_ltring_metarecord(lt, size);
+  if (!p) return 0;
   f.size = size;
   f.chunk_len = (uint16_t)nc;
   f.name_len = (uint16_t)nn;
-  p = meta_at(lt, pos);
-  memset(p, 0, size);
   memcpy(p, &f, sizeof(f));
   if (nc) memcpy(p+sizeof(f), chunk, nc);
   if (nn) memcpy(p+sizeof(f)+nc+1, name, nn);
-  lt->metahead = pos+size;
-  st_rel(&r->meta_head, lt->metahead);
-  r->meta_count = ++lt->metacount;
+  lj_ltring_metadone(lt, size);
   return 1;
 }
 

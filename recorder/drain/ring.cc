@@ -229,6 +229,11 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
   std::memcpy(&start, &meta[at], sizeof start);
   if (start.type == LT_META_WRAP) return tail += space, true;
   if (start.size < sizeof(lt_func) || start.size > space || start.size % 8 != 0) return false;
+  if (start.type == LT_META_SEGMENT) {
+    const bool good = take_segment(meta.subspan(at, start.size));
+    tail += good ? start.size : 0;
+    return good;
+  }
   const size_t end = functions_.size();
   functions_.insert(functions_.end(), &meta[at], &meta[at] + start.size);
   if (!func_is_valid(&functions_[end], start.size)) return functions_.resize(end), false;
@@ -242,7 +247,23 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
   return true;
 }
 
+// The description of a compiled trace, which is checked in a copy.
+bool RingDrain::take_segment(std::span<const std::byte> record) {
+  const size_t end = segments_.size();
+  segments_.insert(segments_.end(), record.begin(), record.end());
+  uint32_t size;
+  std::memcpy(&size, &segments_[end], sizeof size);
+  if (size != record.size() || !segment_is_valid(&segments_[end], record.size()))
+    return segments_.resize(end), false;
+  segment_count_++;
+  return true;
+}
+
 void RingDrain::write_functions() {
+  if (segment_count_ > 0 && output_->has_space(segments_.size() + sizeof(lt_block)))
+    output_->write_segments(stream_, segment_count_, segments_);
+  segments_.clear();
+  segment_count_ = 0;
   if (function_count_ > 0 && output_->has_space(functions_.size() + sizeof(lt_block)))
     output_->write_funcs(stream_, function_count_, functions_);
   functions_.clear();
@@ -256,7 +277,7 @@ void RingDrain::take_functions() {
   bool good = head > meta_tail_ && head - meta_tail_ <= meta.size();
   while (good && meta_tail_ < head) {
     good = take_function(meta, meta_tail_, head);
-    if (functions_.size() > kFunctionBytes) write_functions();
+    if (functions_.size() + segments_.size() > kFunctionBytes) write_functions();
   }
   write_functions();
   if (!good) {  // events continue; their functions stay nameless
