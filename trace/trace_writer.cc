@@ -399,13 +399,9 @@ bool TraceWriter::write_samples(const SampleBlockInfo& info, std::span<const std
   return write_block(b, records, note);
 }
 
-bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  return write_block(block_of(LT_BLOCK_FUNCS, stream, count), records);
-}
-
-bool TraceWriter::write_segments(uint32_t stream, uint32_t count,
-                                 std::span<const std::byte> records) {
-  return write_block(block_of(LT_BLOCK_SEGMENTS, stream, count), records);
+bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                              uint16_t type) {
+  return write_block(block_of(type, stream, count), records);
 }
 
 bool TraceWriter::write_stream(uint32_t stream, const lt_stream_info& info) {

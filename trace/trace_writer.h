@@ -188,8 +188,9 @@ class TraceWriter {
   // records in the layout of the format (see records.h; SampleBlocks collects samples).
   bool write_events(const EventBlockInfo& info, std::span<const uint64_t> words);
   bool write_samples(const SampleBlockInfo& info, std::span<const std::byte> records);
-  bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
-  bool write_segments(uint32_t stream, uint32_t count, std::span<const std::byte> records);
+  // type: FUNCS or SEGMENTS.
+  bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                   uint16_t type = LT_BLOCK_FUNCS);
   bool write_stream(uint32_t stream, const lt_stream_info& info);
   bool write_process(uint32_t process, lt_process_info info, std::string_view exe,
                      std::string_view cmdline);

@@ -118,19 +118,22 @@ void SegmentExpander::each_run(const Part& part, Each each) const {
     return;
   }
   each(Run{part.skip, n, first.data(), skipped, first[n]});
-  for (uint64_t i = 1; i < part.iterations; i++) each(Run{0, n, t.code.data(), 0, t.code[n]});
+  if (n == 0) each(Run{0, 0, t.code.data(), 0, (part.iterations - 1) * t.code[0]});
+  for (uint64_t i = 1; n != 0 && i < part.iterations; i++)
+    each(Run{0, n, t.code.data(), 0, t.code[n]});
   each(Run{0, part.rest(), t.code.data(), 0, t.place[part.place]});
 }
 
-// Writes the events of parts_ with times from `from` to `to`.
-void SegmentExpander::write_parts(uint64_t from, uint64_t to) {
+// Writes the events of pending_ with times from now_ to `to`.
+void SegmentExpander::write_pending(uint64_t to) {
+  const uint64_t from = now_;
   uint64_t weight = 1, done = 0;
-  for (const Part& part : parts_)
+  for (const Part& part : pending_)
     each_run(part, [&weight](const Run& run) { weight += run.end - run.begin; });
   const auto scale = (static_cast<unsigned __int128>(to - from) << 32) / weight;
-  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)
-    each_run(*part, [&](const Run& run) {
-      const uint32_t* const events = part->trace->events.data();
+  for (const Part& part : pending_)
+    each_run(part, [&](const Run& run) {
+      const uint32_t* const events = part.trace->events.data();
       const uint64_t end = done + run.end - run.begin;
       for (uint32_t i = run.from; i < run.to; i++) {
         const uint64_t at = std::min(done + run.code[i] - run.begin, end);
@@ -141,6 +144,8 @@ void SegmentExpander::write_parts(uint64_t from, uint64_t to) {
       done = end;
       if (out_.size() >= kPieceWords) give_piece();
     });
+  pending_.clear();
+  pending_events_ = 0;
 }
 
 // What a word stands for is not known: as if events had been lost.
@@ -155,10 +160,12 @@ void SegmentExpander::lose(uint64_t tick, uint64_t id) {
 void SegmentExpander::segment(const Record& r, uint64_t tick) {
   const uint64_t id = r.segment();
   const bool known = plan(r);
-  if (known)
-    write_parts(now_, tick);
-  else
-    lose(tick, id);
+  if (known) {
+    pending_.insert(pending_.end(), parts_.rbegin(), parts_.rend());
+    for (const Part& part : parts_) pending_events_ += events_of(part);
+  }
+  if (tick != now_ || !known || pending_events_ > kPieceWords) write_pending(tick);
+  if (!known) lose(tick, id);
   mark_ = known && id < parts_.front().trace->exits ? static_cast<uint32_t>(id) : 0;
   now_ = tick;
 }
@@ -169,7 +176,9 @@ void SegmentExpander::record(const Record& r) {
   if (!pad && !r.full_clock(tick)) tick = unwrap(now_, lt_time(r.word));
   if (tick < now_ || tick > piece_.end_tick) tick = now_;  // The stack machine counts that.
   if (r.is_segment()) return segment(r, tick);
-  if (r.kind == LT_EXT && (r.sub == LTX_LOSS || r.sub == LTX_START)) mark_ = 0;
+  const bool loss = r.kind == LT_EXT && r.sub == LTX_LOSS;
+  if (!pending_.empty()) write_pending(loss ? std::clamp(r.words[1], now_, tick) : tick);
+  if (loss || (r.kind == LT_EXT && r.sub == LTX_START)) mark_ = 0;
   now_ = tick;
   records_out_++;
 }
@@ -214,10 +223,11 @@ void SegmentExpander::expand(const EventBlock& block, const Give& give) {
     const bool good = read_record(words, block.words.size() - at, r);
     at += r.length;
     records += good;
-    if (!good || !r.is_segment()) out_.insert(out_.end(), words, words + r.length);
     if (good) record(r);
+    if (!good || !r.is_segment()) out_.insert(out_.end(), words, words + r.length);
     if (out_.size() >= kPieceWords) give_piece();
   }
+  if (!pending_.empty()) write_pending(now_);
   records_out_ += block.count - records;  // A wrong count stays wrong.
   give_piece();
   next_out_ = piece_.seq;

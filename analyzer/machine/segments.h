@@ -3,8 +3,9 @@
 // they stand, block by block, before anything else looks at them. So all that follows sees the same
 // sequence of events as if compiled code had stored each of them.
 //
-// The time of a word is exact. The events since the record before it get times in between, in
-// proportion to the machine code from one to the next.
+// The time of a word is exact, unless it is that of the record before it: then it has none of its
+// own. The events since the last exact time get times in between, in proportion to the machine code
+// from one to the next.
 //
 // Invariants: blocks keep their order, and what damages them stays visible (sequence numbers,
 // counts); a word that stands for more events than a VM stores in one, or whose place is not
@@ -71,6 +72,7 @@ class SegmentExpander {
   template <class Each>
   void each_run(const Part& part, Each each) const;
   void segment(const Record& r, uint64_t tick);
+  void write_pending(uint64_t tick);
   void lose(uint64_t tick, uint64_t id);
   void record(const Record& r);
   void begin(const EventBlock& block);
@@ -81,8 +83,10 @@ class SegmentExpander {
   mutable size_t last_ = 0;    // The one found last.
   // The path goes on after a place inside a trace: 0: no.
   uint32_t mark_ = 0;
-  std::vector<Part> parts_;  // Innermost first.
-  uint64_t now_ = 0;         // Of the record before.
+  std::vector<Part> parts_;    // Of a word, innermost first.
+  std::vector<Part> pending_;  // Of words without a time of their own, in order.
+  uint64_t pending_events_ = 0;
+  uint64_t now_ = 0;  // Of the record before.
   bool knows_time_ = false;
   uint32_t next_in_ = 0, next_out_ = 0;  // Sequence numbers of blocks.
   // Of the current block.

@@ -159,6 +159,8 @@ LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 LJ_FUNC char *lj_ltring_metarecord(LTState *lt, uint32_t size);
 LJ_FUNC void lj_ltring_metadone(LTState *lt, uint32_t size);
 LJ_FUNC int lj_ltring_metaspace(LTState *lt, uint32_t need);
+LJ_FUNC void lj_ltring_segment(LTState *lt, uint32_t id, uint32_t n, const uint64_t *iterations,
+			       uint64_t now);
 LJ_FUNC void lj_ltring_lose(LTState *lt, uint64_t n);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
@@ -295,7 +297,6 @@ LJ_FUNC void lj_ltseg_here(LTState *lt);
 #define lj_ltseg_start(J)	UNUSED(J)
 #define lj_ltseg_check(J)	UNUSED(J)
 #define lj_ltseg_event(J, id, kind)	UNUSED(J)
-#define lj_ltseg_newmark(J)	0
 #define lj_ltseg_reserve(J)	UNUSED(J)
 #define lj_ltseg_stop(J)	UNUSED(J)
 #define lj_ltseg_here(lt)	UNUSED(lt)

@@ -122,6 +122,10 @@ typedef struct LTCount {
 } LTCount;
 
 #define LT_SEGMENT_MARKS	64u	/* Places of a trace before its exits. */
+/* LTState.seggo */
+#define LT_SEGGO_MARK	1u	/* A word inside of the path has been stored. */
+#define LT_SEGGO_TIME	2u	/* A loop has run for long: the end of the path has a time. */
+#define LT_SEGGO_LOST	4u	/* Words are being lost: their events are counted. */
 #define LT_SEGREC_REFUSED	2	/* LTState.segrec: the trace is to be given up. */
 
 /* Full hash of a chunk's name, which the description cuts. */
@@ -229,7 +233,8 @@ typedef struct LTState {
   uint32_t segments;	/* Are traces described instead of storing events? */
   uint32_t segnext;	/* Next id. */
   uint32_t segtold;	/* Events of the path that runs which have been stored already, ... */
-  uint32_t segmark;	/* ... by a word inside of it. */
+  uint32_t seggo;	/* LT_SEGGO_*: a link must call the VM, or 0. */
+  uint32_t segwords;	/* Words that the VM has stored for links. */
   uint32_t segstep;	/* Iterations until a loop calls the VM. */
   uint64_t segtime, segslow;  /* When a loop was reported, and when it called the VM. */
   uint32_t segrec;	/* Of the trace that is being compiled: will it be described? */
@@ -293,6 +298,13 @@ LJ_FUNC int lj_ltcall_wrap(lua_State *L, lua_CFunction f);
 LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
+/* Describe compiled code by segments (lj_ltseg.c). */
+#if LJ_HASJIT && LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#define LJ_LTSEGMENTS		1
+#else
+#define LJ_LTSEGMENTS		0
+#endif
+
 #if LJ_HASJIT
 /* Emit events inline in compiled code (lj_asm_lt.h). */
 #if LJ_TARGET_X64 && LJ_GC64
@@ -302,8 +314,7 @@ LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
 struct jit_State;
-#if LJ_LTINLINE && !LJ_ABI_WIN
-#define LJ_LTSEGMENTS		1
+#if LJ_LTSEGMENTS
 LJ_ASMF void lj_ltseg_slow(void);
 LJ_FUNC void lj_ltseg_exit(struct jit_State *J);
 LJ_FUNCA void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev);
@@ -311,9 +322,7 @@ LJ_FUNC void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev);
 LJ_FUNC int lj_ltseg_level(struct jit_State *J);
 LJ_FUNC uint32_t lj_ltseg_endid(struct jit_State *J);
 #else
-#define LJ_LTSEGMENTS		0
 #define lj_ltseg_exit(J)	((void)0)
-#define lj_ltseg_mark		NULL
 #endif
 LJ_FUNC void lj_trace_plainins(struct jit_State *J, const BCIns *pc);
 LJ_FUNC void lj_ltjit_start(struct jit_State *J);
@@ -523,10 +532,16 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
   }
 /* lj_ircall.h: what compiled code calls. */
 #define IRCALLCOND_SDT(x)	x
+#if LJ_LTSEGMENTS
+#define IRCALLDEF_SEGMENTS(_) \
+  _(SDT,	lj_ltseg_mark,		3,   S, NIL, CCI_L)
+#else
+#define IRCALLDEF_SEGMENTS(_)
+#endif
 #define IRCALLDEF_SDT(_) \
   _(SDT,	lj_ltrec_jitword,	2,  FS, NIL, CCI_L) \
   _(SDT,	lj_ltrec_jitevent,	4,   S, NIL, CCI_L) \
-  _(SDT,	lj_ltseg_mark,	3,   S, NIL, CCI_L)
+  IRCALLDEF_SEGMENTS(_)
 
 #else
 

@@ -59,7 +59,7 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
   J->needsnap = 1;
 }
 
-#if LJ_HASFFI
+#if LJ_HASFFI && LJ_LTSEGMENTS
 /* In a trace that stores no events: the time here is of interest. */
 static void recmark(jit_State *J)
 {
@@ -67,6 +67,8 @@ static void recmark(jit_State *J)
   lj_ir_call(J, IRCALL_lj_ltseg_mark, lj_ir_kint(J, (int32_t)lj_ltseg_newmark(J)),
 	     lj_ir_kint(J, nev));
 }
+#else
+#define recmark(J)	((void)0)
 #endif
 
 /* Slot offset of J->base relative to the BASE of the trace. */

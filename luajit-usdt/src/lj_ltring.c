@@ -101,6 +101,7 @@ static void enter_block(LTState *lt)
   if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
   lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
   lt->wp = lt->block;
+  lt->seggo &= ~LT_SEGGO_LOST;
   if (lt_private(lt)) lj_ltblock_begin(lt);
   lj_ltblock_head(lt);
 }
@@ -108,6 +109,7 @@ static void enter_block(LTState *lt)
 void lj_ltring_scratch(LTState *lt)
 {
   lt->block = lt->wp = lt->scratch;
+  lt->seggo |= LT_SEGGO_LOST;
   memset(lt->scratch, 0, LT_RING_BLOCK_SIZE);
 }
 
@@ -279,12 +281,14 @@ void lj_ltring_tick(LTState *lt, uint64_t now)
 /* -- Records of more than one word ---------------------------------------- */
 
 /* Reserve n words in one block. */
-static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
+static uint64_t *reserve(LTState *lt, uint32_t n)
 {
   for (;;) {
     size_t left = BLOCKWORDS - (size_t)(lt->wp - lt->block);
+    uint64_t now;
     lj_assertX(left > 0 && left <= BLOCKWORDS, "event words outside of their block");
     if (left >= n) return lt->wp;
+    now = lj_ltctl_clock(lt);
     lt->extra += (uint32_t)left;
     while (left--)
       *lt->wp++ = lt_word(now, lt_ext(LTX_PAD, 0, 0), LT_EXT);
@@ -297,7 +301,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 ** that begins after it the new one. */
 void lj_ltring_need(LTState *lt, uint32_t n)
 {
-  reserve(lt, n, lj_ltctl_clock(lt));
+  reserve(lt, n);
 }
 
 /* Commit n words at w: words 1.. are stored, the first one makes them visible. */
@@ -314,7 +318,7 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 		   uint64_t a, uint64_t b)
 {
-  uint64_t *w = reserve(lt, n+1, lj_ltctl_clock(lt));
+  uint64_t *w = reserve(lt, n+1);
   uint64_t now = lj_ltctl_clock(lt);  /* Not before that of a new block. */
   if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
@@ -325,7 +329,7 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first, uint32_t n,
 		     const uint64_t *more)
 {
-  uint64_t *w = reserve(lt, n+2, lj_ltctl_clock(lt));
+  uint64_t *w = reserve(lt, n+2);
   uint64_t now = lj_ltctl_clock(lt);
   w[1] = first;
   if (n) memcpy(w+2, more, n*sizeof(*w));
@@ -335,10 +339,25 @@ void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first, ui
 /* Store an event whose payload does not fit into one word. */
 void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
 {
-  uint64_t *w = reserve(lt, 2, lj_ltctl_clock(lt));
+  uint64_t *w = reserve(lt, 2);
   uint64_t now = lj_ltctl_clock(lt);
   w[1] = payload;
   commit(lt, w, 2, lt_word(now, LT_PAYLOAD_BIG, kind));
+}
+
+/* Store a segment: a word, or with the iterations of n levels + 1. now: 0: without a time. */
+void lj_ltring_segment(LTState *lt, uint32_t id, uint32_t n, const uint64_t *iterations,
+		       uint64_t now)
+{
+  uint64_t *w;
+  if (!n) {
+    lj_ltring_put(lt, now, LT_SEGMENT_FIRST+id, LT_SUSPEND)
+    return;
+  }
+  w = reserve(lt, n+2);
+  w[1] = (uint64_t)id+1;
+  memcpy(w+2, iterations, n*sizeof(*w));
+  commit(lt, w, n+2, lt_word(now, lt_ext(LTX_SEGMENT, n+1, 0), LT_EXT));
 }
 
 /* The VM runs on another thread than before. */

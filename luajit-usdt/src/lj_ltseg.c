@@ -6,7 +6,7 @@
 ** trace is compiled. So compiled code stores no events: the VM describes each trace (struct
 ** lt_segment), counts iterations, and stores one word where the path of traces is left: at an
 ** exit to the interpreter (lj_ltseg_exit), and at the end of a trace that links to another root
-** trace or to the interpreter (lj_ltseg_link). A side trace begins where its parent was left, so
+** trace or to the interpreter (asm_ltlink, lj_ltseg_link). A side trace begins where its parent was left, so
 ** the place at the end names the whole path, and side traces store nothing at their heads.
 **
 ** Invariant: all counters are 0 when a root trace is entered from elsewhere than its own end. The
@@ -40,7 +40,7 @@
 #define REPORT_TICKS	3000000u
 #define REPORT_EVENTS	(1u << 20)
 /* Iterations until compiled code calls lj_ltseg_slow: at first, and at most. */
-#define STEP_FIRST	32u
+#define STEP_FIRST	512u
 #define STEP_MAX	4096u
 
 /* -- Counters -------------------------------------------------------------- */
@@ -51,10 +51,10 @@ static uint32_t counted(LTState *lt, uint32_t level)
   return lt->count[level].start - lt->count[level].left;
 }
 
-static void seg_reset(LTState *lt)
+static void seg_reset(LTState *lt, uint32_t levels)
 {
   uint32_t i;
-  for (i = 0; i < LT_SEGMENT_LEVELS; i++)
+  for (i = 0; i < levels; i++)
     lt->count[i].start = lt->count[i].left = STEP_FIRST;
   lt->segstep = STEP_FIRST;
 }
@@ -73,7 +73,7 @@ static uint64_t count_events(LTState *lt, LTSegment *s, uint32_t nev)
 }
 
 /* Store the word of a place of s, with nev events of the iteration before it. */
-static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
+static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int timed)
 {
   uint64_t w[LT_SEGMENT_LEVELS], n = count_events(lt, s, nev);
   uint32_t i, levels = 0;
@@ -82,29 +82,29 @@ static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
     w[i] = (uint64_t)k+1;
     if (k) levels = i+1;
   }
-  seg_reset(lt);
-  if (!n && !lt->segmark) return;
+  seg_reset(lt, s->level);
+  if (!n && (!(lt->seggo & ~LT_SEGGO_LOST) || lt->block == lt->scratch)) return;
   if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
-  if (levels)
-    lj_ltring_words(lt, LTX_SEGMENT, 0, (uint64_t)id+1, levels, w);
-  else
-    lj_ltring_put(lt, lj_ltctl_clock(lt), LT_SEGMENT_FIRST+id, LT_SUSPEND)
-  if (lt->block == lt->scratch && n) lj_ltring_lose(lt, n-1);
+  lj_ltring_need(lt, levels ? levels+2 : 1);
+  if (lt->block == lt->scratch) lj_ltring_lose(lt, n-1);
+  timed |= (lt->seggo & LT_SEGGO_TIME) || !(++lt->segwords % LT_SEGMENT_UNTIMED);
+  lj_ltring_segment(lt, id, levels, w, timed ? lj_ltctl_clock(lt) : 0);
 }
 
 /* The path ends at a place of s. */
-static void seg_leave(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
+static void seg_leave(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int timed)
 {
-  seg_store(lt, s, id, nev);
-  lt->segtold = lt->segmark = 0;
+  seg_store(lt, s, id, nev, timed);
+  lt->segtold = 0;
+  lt->seggo &= LT_SEGGO_LOST;
 }
 
 /* What was before a place inside s is stored; s goes on. */
 static void seg_mark(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
 {
-  seg_store(lt, s, id, nev);
+  seg_store(lt, s, id, nev, 1);
   lt->segtold = s->path + nev;
-  lt->segmark = 1;
+  lt->seggo |= LT_SEGGO_MARK;
 }
 
 /* The description of the trace that runs, or NULL. */
@@ -127,7 +127,7 @@ void lj_ltseg_exit(jit_State *J)
   if (!s->id) return;
   if (lt_ringon(lt) && !lt->forked && lj_ltctl_clock(lt) >= lt->deadline)
     lj_ltring_tick(lt, lj_ltctl_clock(lt));
-  seg_leave(lt, s, s->id + s->nmarks + J->exitno, traceref(J, J->parent)->snap[J->exitno].nev);
+  seg_leave(lt, s, s->id + s->nmarks + J->exitno, traceref(J, J->parent)->snap[J->exitno].nev, 1);
 }
 
 /* A trace ends: it links to another one, or to the interpreter. */
@@ -136,7 +136,7 @@ void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev)
   LTSegment *s = seg_running(lt);
   int err = errno;
   lj_assertX(s != NULL, "link of a trace without description");
-  seg_leave(lt, s, id, nev);
+  seg_leave(lt, s, id, nev, 0);
   errno = err;
 }
 
@@ -175,11 +175,13 @@ LJ_FUNCA void lj_ltseg_slowc(ASMFunction *dispatch)
     lt->segstep = lt->segstep > STEP_FIRST ? lt->segstep/2 : STEP_FIRST;
   else if (lt->segstep < STEP_MAX)
     lt->segstep *= 2;
+  while ((uint64_t)lt->segstep*s->nevents > REPORT_EVENTS) lt->segstep /= 2;
   lt->segslow = now;
+  lt->seggo |= LT_SEGGO_TIME;
   if (now >= lt->deadline) lj_ltring_tick(lt, now);
   if (now - lt->segtime > REPORT_TICKS || (uint64_t)c->start*s->nevents > REPORT_EVENTS) {
     uint32_t step = lt->segstep;
-    if (count_events(lt, s, 0)) seg_mark(lt, s, s->id, 0); else seg_reset(lt);
+    seg_mark(lt, s, s->id, 0);
     lt->segtime = now;
     lt->segstep = c->start = c->left = step;
   } else {
@@ -205,8 +207,8 @@ void lj_ltseg_begin(LTState *lt)
 {
   lt->segments = (luajit_usdt_control.cfuncs & LTC_SEGMENTS) != 0;
   lt->segnext = 1;
-  lt->segtold = lt->segmark = lt->segrec = 0;
-  seg_reset(lt);
+  lt->segtold = lt->seggo = lt->segrec = 0;
+  seg_reset(lt, LT_SEGMENT_LEVELS);
 }
 
 /* A trace begins to be compiled. */
@@ -277,10 +279,10 @@ void lj_ltseg_reserve(jit_State *J)
   }
 }
 
-/* Without events there is nothing to count. */
+/* Does it count its iterations? Without events, too: for the times of what comes after them. */
 static int seg_counts(jit_State *J)
 {
-  return J2LT(J)->segnev && (J->loopref || J->cur.link == J->cur.traceno);
+  return J->loopref || J->cur.link == J->cur.traceno;
 }
 
 /* The level of the trace with its own counter, and whether it has one. */
@@ -297,7 +299,7 @@ uint32_t lj_ltseg_endid(jit_State *J)
   LTState *lt = J2LT(J);
   LTSegment *parent = J->parent ? &lt->segment[J->parent] : NULL;
   uint32_t path = parent && parent->id ? parent->path + traceref(J, J->parent)->snap[J->exitno].nev : 0;
-  int quiet = !path && !lt->segnev && lt->segnmarks == 1 &&
+  int quiet = !path && !lt->segnev && lt->segnmarks == 1 && !lj_ltseg_level(J) &&
 	      (!parent || !parent->id || parent->quiet);
   return quiet ? 0 : lt->segnext + lt->segnmarks + J->cur.nsnap-1u;
 }
@@ -358,7 +360,8 @@ void lj_ltseg_stop(jit_State *J)
     s->path = parent->path + traceref(J, J->parent)->snap[J->exitno].nev;
     from = parent->id + parent->nmarks + J->exitno;
   }
-  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && (!parent || parent->quiet);
+  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level &&
+	     (!parent || parent->quiet);
   s->id = lt->segnext;
   lt->segnext += s->nmarks + (uint32_t)J->cur.nsnap;
   seg_describe(J, s, from);

@@ -392,7 +392,12 @@ enum { LT_NAME_HINT, LT_NAME_DEFINED };
 ** A word stands for the events since the word before it: on each trace of the path, outermost first,
 ** iterations * events, and then those before the place where it leaves the path. If the place is none
 ** of the exits, the trace goes on: the next word stands for what follows.
+**
+** In a ring a segment with the time 0 has none: compiled code reads the clock for one segment in
+** LT_SEGMENT_UNTIMED. The recorder gives it the time of the record
+** before it. So of a segment with that time no more is known than that it ended before the next record.
 */
+#define LT_SEGMENT_UNTIMED	16u
 #define LT_SEGMENT_LEVELS	8u
 #define LT_SEGMENT_EVENTS_MAX	65535u
 #define LT_SEGMENT_PLACES_MAX	65535u

@@ -99,13 +99,10 @@ uint32_t Output::add_stream(const lt_stream_info& info) {
   return number;
 }
 
-void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  totals_.unmatched.see(records);
-  writer_->write_funcs(stream, count, records);
-}
-
-void Output::write_segments(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  writer_->write_segments(stream, count, records);
+void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                         uint16_t type) {
+  if (type == LT_BLOCK_FUNCS) totals_.unmatched.see(records);
+  writer_->write_funcs(stream, count, records, type);
 }
 
 void Output::write_clock() {

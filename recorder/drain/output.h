@@ -75,10 +75,10 @@ class Output {
   uint32_t next_process() { return static_cast<uint32_t>(++totals_.processes); }
   // Announces a stream and reserves space for its last block.
   uint32_t add_stream(const lt_stream_info& info);
-  // Descriptions of compiled traces, valid and with their count.
-  void write_segments(uint32_t stream, uint32_t count, std::span<const std::byte> records);
-  // Function descriptions, valid and with their count.
-  void write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
+  // Descriptions of functions or (type LT_BLOCK_SEGMENTS) of compiled traces, valid and with their
+  // count.
+  void write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                   uint16_t type = LT_BLOCK_FUNCS);
   void write_clock();
 
   // Is there space for this many more bytes, apart from the reserved space: in the file, and on the

@@ -112,6 +112,7 @@ RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> o
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       cpu_(std::move(cpu)),
+      has_segments_((ring_->info().stream_flags & LTF_SEGMENTS) != 0),
       empty_at_(ring_->info().start_tick) {
   output_->users()++;
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
@@ -167,8 +168,10 @@ bool RingDrain::take_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
-  if (filter_ || cpu_ || watch_) {  // read each word more than once: not in memory that may change
+  if (filter_ || cpu_ || watch_ ||
+      has_segments_) {  // read each word more than once: not in memory that may change
     scratch_.assign(rest.begin(), rest.end());
+    if (has_segments_) time_segments(scratch_, last_time_);
     rest = scratch_;
   }
   const auto left = rest.subspan(take(rest));
@@ -211,6 +214,7 @@ size_t RingDrain::take_partial_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return 0;
   take_functions();
   if (output_->dead()) return 0;
+  if (has_segments_) time_segments(scratch_, last_time_);
   const size_t n = take(scratch_);
   pos_ += n;
   empty_at_ = looked;
@@ -261,7 +265,7 @@ bool RingDrain::take_segment(std::span<const std::byte> record) {
 
 void RingDrain::write_functions() {
   if (segment_count_ > 0 && output_->has_space(segments_.size() + sizeof(lt_block)))
-    output_->write_segments(stream_, segment_count_, segments_);
+    output_->write_funcs(stream_, segment_count_, segments_, LT_BLOCK_SEGMENTS);
   segments_.clear();
   segment_count_ = 0;
   if (function_count_ > 0 && output_->has_space(functions_.size() + sizeof(lt_block)))

@@ -147,6 +147,8 @@ class RingDrain {
   std::optional<DepthFilter> filter_;
   std::unique_ptr<CpuTime> cpu_;
   std::unique_ptr<WatchReader> watch_;
+  const bool has_segments_;
+  uint64_t last_time_ = 0;  // of the last record taken, with has_segments_
   std::vector<uint64_t> scratch_, kept_, merged_;
   std::vector<std::byte> functions_;  // to be written
   uint32_t function_count_ = 0;
