@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kPieceWords = 65536;
 // No VM lets a word stand for more: its loops report after 2^20 to 2^21 events on each level.
 constexpr uint64_t kMaxSegmentEvents = uint64_t{LT_SEGMENT_LEVELS + 1} << 21;
-constexpr size_t kMaxPath = 65536;  // Traces: a VM has no more.
+constexpr uint64_t kBytesPerTick = 4;  // Of machine code, about.
+constexpr size_t kMaxPath = 65536;     // Traces: a VM has no more.
 
 // For each event, and for the end of the iteration: the code from `begin` until the first place
 // that has it before itself.
@@ -41,6 +42,7 @@ void SegmentExpander::add(const SegmentInfo& info) {
   t.parent = info.parent;
   t.level = info.level;
   t.counts = info.counts;
+  t.loops = info.loops;
   t.events = info.events;
   const std::span exits = std::span(info.places).subspan(info.marks);
   const size_t loop = info.loop == 0 ? exits.size() : std::min<size_t>(info.loop, exits.size());
@@ -124,17 +126,23 @@ void SegmentExpander::each_run(const Part& part, Each each) const {
   each(Run{0, part.rest(), t.code.data(), 0, t.place[part.place]});
 }
 
-// Writes the events of pending_ with times from now_ to `to`.
+// Writes the events of pending_ with times from now_ to `to`. How often a loop ran that does not
+// count is not known: it took what the code of the others, at kBytesPerTick, did not.
 void SegmentExpander::write_pending(uint64_t to) {
   const uint64_t from = now_;
-  uint64_t weight = 1, done = 0;
-  for (const Part& part : pending_)
+  uint64_t weight = 1, done = 0, loops = 0;
+  for (const Part& part : pending_) {
     each_run(part, [&weight](const Run& run) { weight += run.end - run.begin; });
+    loops += part.trace->loops;
+  }
+  const uint64_t most = std::min(to - from, kTimeHalf) * kBytesPerTick;
+  const uint64_t of_loop = loops == 0 || most < weight ? 0 : (most - weight) / loops;
+  weight += loops * of_loop;
   const auto scale = (static_cast<unsigned __int128>(to - from) << 32) / weight;
   for (const Part& part : pending_)
     each_run(part, [&](const Run& run) {
       const uint32_t* const events = part.trace->events.data();
-      const uint64_t end = done + run.end - run.begin;
+      const uint64_t end = done + run.end - run.begin + (part.trace->loops ? of_loop : 0);
       for (uint32_t i = run.from; i < run.to; i++) {
         const uint64_t at = std::min(done + run.code[i] - run.begin, end);
         now_ = from + static_cast<uint64_t>((scale * at) >> 32);

@@ -40,7 +40,7 @@ class SegmentExpander {
     uint32_t first = 0, exits = 0, end = 0;  // Ids of its places, and of its exits.
     uint32_t parent = 0;
     uint32_t level = 0;
-    bool counts = false;
+    bool counts = false, loops = false;
     std::vector<uint32_t> before;  // Of each place: events of the iteration,
     std::vector<uint64_t> place;   // and the code.
     std::vector<uint32_t> events;  // As words without a time.

@@ -187,7 +187,7 @@ void DumpSink::on_function(const FunctionInfo& f) {
 void DumpSink::on_segment(const SegmentInfo& s) {
   out_ << "segments " << s.stream << ':' << s.id << " parent=" << s.parent << " trace=" << s.trace
        << " bytes=" << s.bytes << " level=" << s.level << " counts=" << s.counts
-       << " loop=" << s.loop << " marks=" << s.marks;
+       << " loops=" << s.loops << " loop=" << s.loop << " marks=" << s.marks;
   for (const auto& place : s.places) out_ << " @" << place.before << '+' << place.offset;
   for (const uint32_t event : s.events)
     out_ << ' ' << lt_kind(event) << ':' << (event >> LT_KIND_BITS);

@@ -274,6 +274,7 @@ bool parse_segment(const Block& block, std::span<const uint8_t> record, const lt
   out.loop = raw.loop;
   out.level = raw.level;
   out.counts = raw.flags & LT_SEGMENT_COUNTS;
+  out.loops = raw.flags & LT_SEGMENT_LOOPS;
   std::vector<uint32_t> numbers(places + raw.nevents);
   if (!numbers.empty()) memcpy(numbers.data(), &record[sizeof raw], 4 * numbers.size());
   for (uint32_t i = 0; i < places; i++) {

@@ -120,6 +120,7 @@ struct SegmentInfo {
   uint32_t loop = 0;   // The first exit of the loop's own code, or 0.
   uint32_t level = 0;
   bool counts = false;
+  bool loops = false;  // Without counting.
   std::vector<Place> places;
   std::vector<uint32_t> events;  // Kind, and function id << LT_KIND_BITS.
 };

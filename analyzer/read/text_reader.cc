@@ -229,7 +229,8 @@ void TextReader::segments(const TextLine& line) {
   s.trace = static_cast<uint32_t>(line.number("trace"));
   s.bytes = static_cast<uint32_t>(line.number("bytes"));
   s.level = static_cast<uint16_t>(line.number("level"));
-  s.flags = line.number("counts") ? LT_SEGMENT_COUNTS : 0;
+  s.flags = static_cast<uint16_t>((line.number("counts") ? LT_SEGMENT_COUNTS : 0) |
+                                  (line.number("loops") ? LT_SEGMENT_LOOPS : 0));
   s.loop = static_cast<uint16_t>(line.number("loop"));
   s.nmarks = static_cast<uint16_t>(line.number("marks", 1));
   if (s.nmarks > places.size() || places.size() - s.nmarks > LT_SEGMENT_PLACES_MAX)

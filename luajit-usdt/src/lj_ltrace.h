@@ -319,6 +319,7 @@ LJ_ASMF void lj_ltseg_slow(void);
 LJ_FUNC void lj_ltseg_exit(struct jit_State *J);
 LJ_FUNCA void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev);
 LJ_FUNC void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev);
+LJ_FUNC int lj_ltseg_counts(struct jit_State *J);
 LJ_FUNC int lj_ltseg_level(struct jit_State *J);
 LJ_FUNC uint32_t lj_ltseg_endid(struct jit_State *J);
 #else

@@ -279,10 +279,18 @@ void lj_ltseg_reserve(jit_State *J)
   }
 }
 
-/* Does it count its iterations? Without events, too: for the times of what comes after them. */
-static int seg_counts(jit_State *J)
+/* Does the trace repeat? */
+static int seg_loops(jit_State *J)
 {
   return J->loopref || J->cur.link == J->cur.traceno;
+}
+
+/* Does it count its iterations? Not if nothing would be stored. */
+int lj_ltseg_counts(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *parent = lt->segrec && J->parent ? &lt->segment[J->parent] : NULL;
+  return seg_loops(J) && (lt->segnev || (parent && parent->id));
 }
 
 /* The level of the trace with its own counter, and whether it has one. */
@@ -290,7 +298,7 @@ int lj_ltseg_level(jit_State *J)
 {
   LTState *lt = J2LT(J);
   LTSegment *parent = lt->segrec && J->parent ? &lt->segment[J->parent] : NULL;
-  return (parent && parent->id ? parent->level : 0) + seg_counts(J);
+  return (parent && parent->id ? parent->level : 0) + lj_ltseg_counts(J);
 }
 
 /* Where it ends: the id of its last exit, or 0 if no word can be needed there. */
@@ -323,7 +331,7 @@ static void seg_describe(jit_State *J, LTSegment *s, uint32_t parent)
   struct lt_segment *d = (struct lt_segment *)lj_ltring_metarecord(lt, size);
   if (!d) return;  /* The reader will miss it. */
   d->type = LT_META_SEGMENT;
-  d->flags = s->counts ? LT_SEGMENT_COUNTS : 0;
+  d->flags = s->counts ? LT_SEGMENT_COUNTS : seg_loops(J) ? LT_SEGMENT_LOOPS : 0;
   d->id = s->id;
   d->parent = parent;
   d->trace = T->traceno;
@@ -350,7 +358,7 @@ void lj_ltseg_stop(jit_State *J)
   if (!lt->segrec) return;
   s = &lt->segment[J->cur.traceno];
   if (parent && !parent->id) parent = NULL;
-  s->counts = (uint8_t)seg_counts(J);
+  s->counts = (uint8_t)lj_ltseg_counts(J);
   s->level = (uint8_t)((parent ? parent->level : 0) + s->counts);
   s->nmarks = (uint16_t)lt->segnmarks;
   s->nevents = lt->segnev;

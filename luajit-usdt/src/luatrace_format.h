@@ -421,6 +421,7 @@ struct lt_segment {
   ** uint32_t events[nevents]: kind | function id << LT_KIND_BITS; zeros up to size. */
 };
 #define LT_SEGMENT_COUNTS	0x01u	/* It counts its iterations. */
+#define LT_SEGMENT_LOOPS	0x02u	/* It has iterations, without events, and does not count them. */
 
 /* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with
 ** the ring's memfd as SCM_RIGHTS (without it if no ring could be made). The
