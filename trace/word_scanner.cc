@@ -52,8 +52,8 @@ void time_segments(std::span<uint64_t> words, uint64_t& last) {
     uint64_t& w = words[at];
     const size_t n = record_words(w);
     if (n == 0 || n > words.size() - at) return;
-    const bool segment = (lt_kind(w) == LT_SUSPEND && lt_payload(w) >= LT_SEGMENT_FIRST) ||
-                         sub_of(w) == LTX_SEGMENT;
+    const bool segment =
+        (lt_kind(w) == LT_SUSPEND && lt_payload(w) >= LT_SEGMENT_FIRST) || sub_of(w) == LTX_SEGMENT;
     if (segment && lt_time(w) == 0)
       w |= last << LT_TIME_SHIFT;
     else if (sub_of(w) != LTX_PAD)

@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kPieceWords = 65536;
 // No VM lets a word stand for more: its loops report after 2^20 to 2^21 events on each level.
 constexpr uint64_t kMaxSegmentEvents = uint64_t{LT_SEGMENT_LEVELS + 1} << 21;
-constexpr uint64_t kBytesPerTick = 4;  // Of machine code, about.
-constexpr size_t kMaxPath = 65536;     // Traces: a VM has no more.
+constexpr uint64_t kBytesPerTick = 4;                     // Of machine code, about.
+constexpr size_t kMaxPending = 16 * LT_SEGMENT_PATH_MAX;  // Parts of words without a time.
 
 // For each event, and for the end of the iteration: the code from `begin` until the first place
 // that has it before itself.
@@ -97,7 +97,7 @@ bool SegmentExpander::plan(const Record& r) {
   uint64_t total = 0, id = r.segment();
   do {
     const Trace* t = find(id);
-    if (!t || parts_.size() == kMaxPath) return false;
+    if (!t || parts_.size() == LT_SEGMENT_PATH_MAX) return false;
     if (!add_part(*t, static_cast<uint32_t>(id), counts)) return false;
     total += events_of(parts_.back());
     if (total > kMaxSegmentEvents) return false;
@@ -172,7 +172,8 @@ void SegmentExpander::segment(const Record& r, uint64_t tick) {
     pending_.insert(pending_.end(), parts_.rbegin(), parts_.rend());
     for (const Part& part : parts_) pending_events_ += events_of(part);
   }
-  if (tick != now_ || !known || pending_events_ > kPieceWords) write_pending(tick);
+  const bool many = pending_events_ > kPieceWords || pending_.size() > kMaxPending;
+  if (tick != now_ || !known || many) write_pending(tick);
   if (!known) lose(tick, id);
   mark_ = known && id < parts_.front().trace->exits ? static_cast<uint32_t>(id) : 0;
   now_ = tick;

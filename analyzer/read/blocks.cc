@@ -257,7 +257,8 @@ bool parse_function(const Block& block, std::span<const uint8_t> record, const l
 bool is_possible(const lt_segment& raw) {
   return raw.type == LT_META_SEGMENT && raw.id != 0 && raw.parent < raw.id && raw.nmarks != 0 &&
          raw.id < LT_SEGMENT_IDS && raw.nevents <= LT_SEGMENT_EVENTS_MAX &&
-         raw.level <= LT_SEGMENT_LEVELS && !((raw.flags & LT_SEGMENT_COUNTS) && raw.level == 0);
+         raw.level <= LT_SEGMENT_LEVELS && raw.bytes <= LT_SEGMENT_CODE_MAX &&
+         !((raw.flags & LT_SEGMENT_COUNTS) && raw.level == 0);
 }
 
 bool parse_segment(const Block& block, std::span<const uint8_t> record, const lt_segment& raw,

@@ -435,7 +435,8 @@ int lj_ltopen_ring(lua_State *L)
     report_ringless();
     return 0;
   }
-  r->event_cost_ps = cost;  /* The recorder reads it as soon as it maps the ring. */
+  /* The recorder reads it as soon as it maps the ring. Of a segment it says nothing. */
+  r->event_cost_ps = (stream_flags(G(L)) & LTF_SEGMENTS) ? 0 : cost;
   lj_ltopen_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
   young = lt->forked || lt->created == lt->token;  /* Created during this recording. */
   lt->forked = 0;

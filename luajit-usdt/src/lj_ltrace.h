@@ -111,6 +111,7 @@ typedef struct LTSegment {
   uint32_t nevents;	/* Of an iteration. */
   uint16_t nmarks;	/* Places before its exits. */
   uint16_t parent;	/* Trace; 0: root. */
+  uint16_t depth;	/* Traces before it on the path. */
   uint8_t level;	/* Traces on the path, with itself, that count iterations. */
   uint8_t counts;	/* It does so itself. */
   uint8_t quiet;	/* There is nothing to store on its whole path. */

@@ -228,7 +228,8 @@ void lj_ltseg_start(jit_State *J)
 				    sizeof(LTSegment)))
     seg_give_up(lt), lt->segrec = 0;
   if (J->cur.traceno < lt->sizesegment) lt->segment[J->cur.traceno].id = 0;
-  if (parent && parent->id && (!lt->segrec || parent->level >= LT_SEGMENT_LEVELS))
+  if (parent && parent->id && (!lt->segrec || parent->level >= LT_SEGMENT_LEVELS ||
+			       parent->depth+1u >= LT_SEGMENT_PATH_MAX))
     lt->segrec = LT_SEGREC_REFUSED;
 }
 
@@ -363,6 +364,7 @@ void lj_ltseg_stop(jit_State *J)
   s->nmarks = (uint16_t)lt->segnmarks;
   s->nevents = lt->segnev;
   s->parent = parent ? J->parent : 0;
+  s->depth = parent ? parent->depth+1 : 0;
   s->path = 0;
   if (parent) {
     s->path = parent->path + traceref(J, J->parent)->snap[J->exitno].nev;

@@ -401,6 +401,8 @@ enum { LT_NAME_HINT, LT_NAME_DEFINED };
 #define LT_SEGMENT_LEVELS	8u
 #define LT_SEGMENT_EVENTS_MAX	65535u
 #define LT_SEGMENT_PLACES_MAX	65535u
+#define LT_SEGMENT_PATH_MAX	1000u	/* Traces. */
+#define LT_SEGMENT_CODE_MAX	(1u<<20)  /* Bytes. */
 
 struct lt_segment {
   uint32_t size;		/* Whole record in bytes, a multiple of 8. */

@@ -229,5 +229,37 @@ TEST(Segments, AreTheEventsOfASimulation) {
   }
 }
 
+// Any numbers: no crash, and the sums stay what they must be.
+TEST(Segments, RandomNumbersAreSafe) {
+  std::mt19937_64 random(1);
+  const auto number = [&random](uint64_t small) {
+    const uint64_t r = random();
+    return std::to_string(r % 8 ? (r >> 8) % small : r >> (r >> 3) % 64);
+  };
+  for (int turn = 0; turn < 400; turn++) {
+    std::string events;
+    for (int i = 0, id = 1; i < 3; i++, id += 4) {
+      events += "segments 1:" + (random() % 8 ? std::to_string(id) : number(9)) +
+                " parent=" + number(id) + " bytes=" + number(200) + " level=" + number(3) +
+                " counts=" + number(2) + " loops=" + number(2) + " loop=" + number(4) + " marks=1";
+      for (int k = 0; k < 4; k++) events += " @" + number(4) + "+" + number(100);
+      for (int k = 0; k < 3; k++) events += " " + number(4) + ":" + number(9);
+      events += '\n';
+    }
+    uint64_t tick = 10;
+    for (int i = 0; i < 12; i++) {
+      tick += random() % 3 * 10;
+      const bool segment = random() % 3;
+      events += std::to_string(tick) + (segment ? " segment " + number(13) : " entry 1");
+      for (uint64_t k = random() % 3; segment && k > 0; k--) events += ' ' + number(9);
+      events += '\n';
+    }
+    const Analysed a = analyse(trace_text(events));
+    uint64_t self = 0;
+    for (const ReportFunction& f : a.report.functions) self += f.self_ns;
+    EXPECT_EQ(self + a.report.idle_ns + a.report.gap_ns, a.report.traced_ns) << events;
+  }
+}
+
 }  // namespace
 }  // namespace luatrace::analyze
