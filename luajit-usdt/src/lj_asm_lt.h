@@ -76,8 +76,9 @@ static void asm_ltcount(ASMState *as)
 {
   LTState *lt = &J2GG(as->J)->lt;
   MCLabel l_end;
-  int level = lj_ltseg_level(as->J);
+  int level;
   if (!lt->segrec || !lj_ltseg_counts(as->J)) return;
+  level = lj_ltseg_level(as->J);
   checkmclim(as);
   l_end = emit_label(as);
   emit_call(as, lj_ltseg_slow);

@@ -521,7 +521,8 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_SNAPCOPY(snap, osnap)	(snap)->nev = (osnap)->nev;
 #define LT_SNAPLOOP(snap)	(snap)->nev = 0;
 /* lj_trace.c: a trace is left for the interpreter, at J->exitno of J->parent. */
-#define LT_EXIT(J)		lj_ltseg_exit((J));
+#define LT_EXIT(J) \
+  if (LJ_UNLIKELY(J2GG(J)->lt.sizesegment != 0)) lj_ltseg_exit((J));
 /* lj_record.c: the next bytecode. */
 #define lj_ltrec_pend(J) \
   { if ((J2GG(J)->lt.pendff || J2GG(J)->lt.watch) && lj_ltrec_next((J))) return; }
