@@ -153,6 +153,8 @@ static void asm_ltlink(ASMState *as)
     emit_rmro(as, XO_MOV, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].left));
     checkmclim(as);
   }
+  /* asm_stack_check() takes BASE from its register, which was just evicted. */
+  ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
 }
 
 /* asm_loop(), asm_tail_link() */
