@@ -12,8 +12,10 @@
 #include <fcntl.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <string_view>
 
 #include "analyzer/passes.h"
 #include "base/escape.h"
@@ -34,6 +36,12 @@ static void flush(Session& session) {
   std::cout.flush();
   if (!std::cout && !session.unreadable)
     cannot_write(session, "-", error_text(write_error(std::cout)));
+}
+
+// The words of a command line are not those of a program that asks for a report of itself.
+static const char* advice(int argc, char** argv) {
+  const bool inside = std::find(argv, argv + argc, std::string_view("--inside")) != argv + argc;
+  return inside ? "" : " (see --help)";
 }
 
 static int run(int argc, char** argv) {
@@ -85,7 +93,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const UsageError& e) {
-    warn(printable(e.what()) + " (see --help)");
+    warn(printable(e.what()) + advice(argc, argv));
     return kUsage;
   } catch (const std::exception& e) {
     warn("cannot continue: " + printable(e.what()));

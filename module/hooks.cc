@@ -290,15 +290,14 @@ void push_hidden(lua_State* lua, lua_CFunction function, int values) {
 
 int hook(lua_State* lua) {
   if (lua_istable(lua, 1)) {  // The function that is in the field now; the table stays as it is.
-    if (lua_isnone(lua, 2)) return luaL_error(lua, "hook: the field is missing");
+    if (lua_isnone(lua, 2)) return luaL_error(lua, "hook: the field: value expected, got no value");
     lua_settop(lua, 3);
     lua_pushvalue(lua, 2);
     lua_gettable(lua, 1);
     lua_replace(lua, 2);
     lua_remove(lua, 1);
   }
-  if (!lua_isfunction(lua, 1))
-    return luaL_error(lua, "hook: a function expected, not %s", luaL_typename(lua, 1));
+  check_type(lua, 1, LUA_TFUNCTION, "hook", "the function");
   check_type(lua, 2, LUA_TFUNCTION, "hook", "the callback");
   lua_settop(lua, 2);
   push_hooks(lua);

@@ -41,37 +41,29 @@ int result(lua_State* lua, const char* why) {
   return 2;
 }
 
-// The length of the first of these that the text begins with; 0: none. Options end where a word
-// does.
-template <size_t kCount>
-size_t first_of(const std::string_view (&list)[kCount], std::string_view text, bool words) {
-  for (const std::string_view s : list) {
-    if (!text.starts_with(s)) continue;
-    const bool ends =
-        text.size() == s.size() || std::isalnum(static_cast<unsigned char>(text[s.size()])) == 0;
-    if (ends || !words) return s.size();
-  }
-  return 0;
-}
-
-// Pushes what the recorder says, with the fields of start() for its options, and without the advice
-// that is for its command.
-const char* push_in_our_words(lua_State* lua, const char* text) {
+// The length of the option of start() with which the text begins; 0: none.
+size_t option_length(std::string_view text) {
   constexpr std::string_view kOptions[] = {
       "--include",   "--exclude",  "--c-functions", "--max-depth", "--ring-size",
       "--max-size",  "--compress", "--flight",      "--slow",      "--on-error",
       "--only-slow", "--block",    "--cpu"};
-  constexpr std::string_view kAdvice[] = {"\ntry 'luatrace-record --help'",
-                                          ", or --force overwrites it", "/proc/self/fd/3: "};
+  for (const std::string_view s : kOptions)
+    if (text.starts_with(s) &&
+        (text.size() == s.size() || std::isalnum(static_cast<unsigned char>(text[s.size()])) == 0))
+      return s.size();
+  return 0;
+}
+
+// Pushes what the recorder says, with the fields of start() for its options.
+const char* push_in_our_words(lua_State* lua, const char* text) {
   luaL_Buffer out;
   luaL_buffinit(lua, &out);
   for (std::string_view rest = text; !rest.empty();) {
-    const size_t option = first_of(kOptions, rest, true);
-    const size_t advice = first_of(kAdvice, rest, false);
+    const size_t option = option_length(rest);
     for (const char c : rest.substr(0, option).substr(option != 0 ? 2 : 0))
       luaL_addchar(&out, c == '-' ? '_' : c);
-    if (option + advice == 0) luaL_addchar(&out, rest.front());
-    rest.remove_prefix(std::max<size_t>(option + advice, 1));
+    if (option == 0) luaL_addchar(&out, rest.front());
+    rest.remove_prefix(std::max<size_t>(option, 1));
   }
   luaL_pushresult(&out);
   return lua_tostring(lua, -1);
@@ -186,7 +178,7 @@ int report(lua_State* lua) {
 }
 
 int stats(lua_State* lua) {
-  const char* const options[] = {"--json", nullptr};
+  const char* const options[] = {"--inside", "--json", nullptr};
   if (const int n = push_output(lua, options); n != 1) return n;
   size_t size = 0;
   const char* const text = lua_tolstring(lua, -1, &size);
@@ -201,6 +193,7 @@ int stats(lua_State* lua) {
 
 void add_format(Arguments& a) {
   const char* const format = a.string("format");
+  a.add("--inside");
   a.add("--format");
   a.add(format != nullptr ? format : "csv");
   a.options("source_root", "--source-root");
@@ -217,6 +210,7 @@ int dump(lua_State* lua) {
 // A report that fails, or does not fit on the disk, leaves an older file as it is.
 int dump_to(lua_State* lua) {
   const char* const path = check_text(lua, 1, "dump_to", "the path");
+  if (*path == '\0') return result(lua, "the file's name is empty");
   Arguments a(lua, 2, "dump_to");
   add_format(a);
   const char* why = nullptr;
@@ -236,14 +230,24 @@ struct Calls {
   lua_State* lua;
   bool is_first;  // of a coroutine that calls stack(): that call itself
   int count;
+  bool is_c;  // the last one that was added
 };
+
+// Takes away the pcall by which section() calls what it runs.
+void drop_callee(Calls& calls) {
+  if (!calls.is_c) return;
+  lua_pushnil(calls.lua);
+  lua_rawseti(calls.lua, -2, calls.count--);
+  calls.is_c = false;
+}
 
 int add_call(lua_State* of, lua_Debug* call, void* to) {
   auto& calls = *static_cast<Calls*>(to);
   lua_State* const lua = calls.lua;
   if (calls.is_first) return calls.is_first = false, 1;
-  if (lua_getinfo(of, "Sln", call) == 0 || std::strcmp(call->source, LUATRACE_HIDDEN) == 0)
-    return 1;
+  if (lua_getinfo(of, "Sln", call) == 0) return 1;
+  if (std::strcmp(call->source, LUATRACE_HIDDEN) == 0) return drop_callee(calls), 1;
+  calls.is_c = *call->what == 'C';
   lua_createtable(lua, 0, 5);
   lua_pushstring(lua, call->name);  // nil, if it has none
   lua_setfield(lua, -2, "name");
@@ -267,7 +271,7 @@ int stack(lua_State* lua) {
     of = lua_tothread(lua, 1);
   }
   lua_newtable(lua);
-  Calls calls{lua, of == lua, 0};
+  Calls calls{lua, of == lua, 0, false};
   luaJIT_trace_stack(of, add_call, &calls);
   return 1;
 }
@@ -282,6 +286,9 @@ int label(lua_State* lua) {
     lua_replace(lua, 2);
   }
   if (lua_type(lua, 2) == LUA_TNUMBER) lua_tostring(lua, 2);
+  if (lua_type(lua, 2) != LUA_TSTRING)
+    return luaL_error(lua, "label: the value: string, number or boolean expected, got %s",
+                      luaL_typename(lua, 2));
   const char* const value = check_text(lua, 2, "label", "the value");
   const size_t size = std::strlen(value);
   const int n = result(lua, luaJIT_trace_label(lua, key, value));

@@ -30,6 +30,7 @@ struct Key {
 }  // namespace
 
 ReportRequest::ReportRequest(lua_State* lua) : lua_(lua), arguments_(lua, 1, "report") {
+  arguments_.add("--inside");
   arguments_.add("--json");
   sort_ = arguments_.string("sort");
   limit_ = arguments_.count("limit", 0);

@@ -6,6 +6,7 @@
 
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 
 #include "recorder/ask_snapshot.h"
 #include "recorder/options.h"
@@ -34,7 +35,7 @@ int main(int argc, char** argv) {
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
     log(e.what());
-    log("try 'luatrace-record --help'");
+    if (argc < 2 || argv[1] != std::string_view("--inside")) log("try 'luatrace-record --help'");
   } catch (const std::exception& e) {
     log(e.what());
   }

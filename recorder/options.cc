@@ -239,7 +239,7 @@ void check_selection(const Options& o) {
   if (o.slow.size() + o.only_slow.size() + o.on_error.size() > kMaxRules)
     throw UsageError("--slow, --only-slow, --on-error: more than 32 in all");
   if (o.flight == 0 && o.output.find("%n") != o.output.npos)
-    throw UsageError("-o: %n, the number of a snapshot, needs --flight");
+    throw UsageError("%n in the file's name, the number of a snapshot, needs --flight");
 }
 
 // Options that exclude each other.
@@ -262,14 +262,17 @@ void check(const Options& o) {
         throw UsageError("--snapshot: -p: '" + pid + "' is not a process id");
     return;
   }
+  if (o.inside && o.output == "-")
+    throw UsageError(
+        "a program that records itself cannot do so into standard output (-): name a file");
   check_watch(o);
   check_selection(o);
   if (o.output.empty() && !o.stack && o.push.empty()) {
     const std::string misplaced = explain_misplaced(o.command);
     throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
   }
-  if (o.inside && (!o.command.empty() || o.attach() || o.via == "bpf" || o.output == "-"))
-    throw UsageError("--inside excludes a command, -p, --via bpf and -o -");
+  if (o.inside && (!o.command.empty() || o.attach() || o.via == "bpf"))
+    throw UsageError("--inside excludes a command, -p and --via bpf");
   if (o.command.empty() && !o.attach() && !o.inside)
     throw UsageError("missing command after the options (or -p PID, or -a)");
   if (!o.command.empty() && o.attach())

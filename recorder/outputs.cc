@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "recorder/options.h"
@@ -37,7 +38,14 @@ std::string date_text() {
 std::string keep_others(int fd) {
   uint64_t magic = 0;
   if (read(fd, &magic, sizeof magic) == sizeof magic && magic == LT_FILE_MAGIC) return "";
-  return "it exists and is not a trace; choose another name, or --force overwrites it";
+  return "it exists and is not a trace; choose another name";
+}
+
+// The file without a name that a program which records itself has made: where it is.
+std::string temporary_name(const std::string& path) {
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(path, error);
+  return "the temporary file in " + target.parent_path().string() + " (TMPDIR)";
 }
 
 }  // namespace
@@ -61,6 +69,7 @@ bool Outputs::open(pid_t pid) {
     trace_stdout_ = opened_fd_;
   } else {
     opened_ = open_file(pid, 1, opened_name_);
+    if (is_temporary()) opened_name_ = temporary_name(options_.output);
     opened_pid_ = pid;
     opened_fd_ = Descriptor(opened_.fd);
   }
@@ -70,13 +79,28 @@ bool Outputs::open(pid_t pid) {
   return false;
 }
 
+// The next number that no file has: snapshots of earlier recordings are kept.
+std::string Outputs::numbered(pid_t pid, uint32_t number) {
+  const auto name_of = [&](uint32_t n) {
+    const std::string name = expand(options_.output, "%n", static_cast<int>(n));
+    return options_.file_per_process() ? expand_pid(name, pid) : name;
+  };
+  uint32_t& skipped = skipped_[options_.file_per_process() ? pid : 0];
+  if (!options_.force && name_of(1) != name_of(2))
+    while (access(name_of(skipped + number).c_str(), F_OK) == 0) skipped++;
+  return name_of(skipped + number);
+}
+
 OpenedOutput Outputs::open_file(pid_t pid, uint32_t number, std::string& name) {
   const std::lock_guard lock(names_mutex_);
-  name = expand(options_.output, "%n", static_cast<int>(number));
-  if (options_.file_per_process()) name = expand_pid(name, pid);
+  name = numbered(pid, number);
   int& used = names_[name];
   if (used > 0) name += "." + std::to_string(used + 1);
-  OpenedOutput opened = open_replacement(name, options_.force ? KeepReason() : keep_others);
+  const auto keep = [this](int fd) {
+    const std::string why = keep_others(fd);
+    return why.empty() || options_.inside ? why : why + ", or --force overwrites it";
+  };
+  OpenedOutput opened = open_replacement(name, options_.force ? KeepReason() : keep);
   // A snapshot whose file cannot be opened must not be in the way of the next one.
   if (opened.fd >= 0 || number > 1) used++;
   return opened;
@@ -133,10 +157,8 @@ SelectionSettings Outputs::selection(pid_t pid) {
     rules.push_back({function, ns, false});
   for (const auto& function : options_.on_error) rules.push_back({function, UINT64_MAX, true});
   if (options_.flight == 0) return s.only_slow = std::move(rules), s;
-  // A file without a name, of a program that records itself.
-  const bool one_file = options_.inside && options_.output.starts_with("/proc/self/fd/");
   s.flight = {options_.flight,      options_.flight_ns, std::move(rules), options_.max_size,
-              options_.compression, one_file,           options_.quiet};
+              options_.compression, is_temporary(),     options_.quiet};
   s.open = [this, pid](uint32_t number, std::string& name) { return open_file(pid, number, name); };
   return s;
 }

@@ -62,6 +62,11 @@ class Outputs {
 
  private:
   std::string note() const;
+  std::string numbered(pid_t pid, uint32_t number);
+  // A file without a name, of a program that records itself.
+  bool is_temporary() const {
+    return options_.inside && options_.output.starts_with("/proc/self/fd/");
+  }
   // open_output(), for a trace of that process; name: gets the file's name.
   // number: of the snapshot, from 1. From any thread.
   OpenedOutput open_file(pid_t pid, uint32_t number, std::string& name);
@@ -77,8 +82,9 @@ class Outputs {
   std::string opened_name_, error_;
   const Output* begun_ = nullptr;
   pid_t opened_pid_ = 0;
-  std::mutex names_mutex_;            // protects the next one
-  std::map<std::string, int> names_;  // of several files: how often each was used
+  std::mutex names_mutex_;             // protects the next two
+  std::map<std::string, int> names_;   // of several files: how often each was used
+  std::map<pid_t, uint32_t> skipped_;  // of a process, 0: of all: numbers that files had already
   int trace_stdout_ = -1;
   bool failed_ = false;
 };

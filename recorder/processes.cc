@@ -63,6 +63,7 @@ bool is_needed(const Process& p) {
 }
 
 bool has_ended(const Process& p) {
+  if (p.leaving) return true;
   pollfd d{p.pidfd, POLLIN, 0};
   return p.pidfd >= 0 ? poll(&d, 1, 0) > 0 : process_is_gone(p.pid);
 }

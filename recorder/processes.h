@@ -52,6 +52,7 @@ struct Process {
   pid_t pid = 0;
   Descriptor pidfd;           // while it is followed, if the kernel supports it
   bool followed = false;      // its end is noticed; it has not ended yet
+  bool leaving = false;       // it exits and counts as ended
   bool requested = false;     // by -p
   bool descendant = false;    // of a requested process
   bool suspect = false;       // may be one, but that is not known

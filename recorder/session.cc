@@ -19,6 +19,7 @@
 #include "recorder/options.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
+#include "recorder/os/helper.h"
 #include "recorder/os/stopped.h"
 #include "recorder/os/text.h"
 #include "recorder/sampler/backend.h"
@@ -104,11 +105,17 @@ void Session::make_inside_backend() {
   const auto written = [this](uint64_t until_ns) {
     return outputs_.queue().wait_until_written(until_ns);
   };
+  const auto leaves = [this](pid_t pid) {
+    if (Process* const p = processes_.find(pid)) p->leaving = true;
+    const auto& all = processes_.followed();
+    return std::any_of(all.begin(), all.end(), [](const Process* p) { return !p->leaving; });
+  };
   const auto snapshot_to = [this](const std::shared_ptr<Output>& output, SnapshotFile file) {
     this->snapshot_to(output, std::move(file));
   };
   backend_ = std::make_unique<InsideBackend>(
-      options_, processes_, InsideActions{open, written, is_replaceable, snapshot_to});
+      options_, processes_, InsideActions{open, written, leaves, is_replaceable, snapshot_to});
+  use_all_descriptors();
   signal_source_ = std::make_unique<Signals>(options_.flight != 0);
   options_.via = "direct";
 }
@@ -196,6 +203,7 @@ void Session::wait_for_events() {
   if (phase_ != Phase::kFinished) {
     backend_->add_descriptors(fds);
     processes_.add_descriptors(fds);
+    watch_printer_.add_descriptors(fds);
     if (attacher_.descriptor() >= 0) fds.push_back({attacher_.descriptor(), POLLIN, 0});
   }
   const uint64_t now = monotonic_ns();
@@ -407,7 +415,7 @@ void Session::take_ending() {
     for (const auto& o : all) o->give_up();
   }
   is_broken();  // perhaps since the last check
-  watch_printer_.finish();
+  if (!watch_printer_.finish()) outputs_.set_failed();
   summarize(options_, outputs_, backend_->diagnosis(reason_));
   if (sound) {
     for (const auto& line : backend_->remarks()) log(line);

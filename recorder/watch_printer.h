@@ -4,7 +4,10 @@
 // terminal takes now. What nobody takes in time is dropped and counted.
 #pragma once
 
+#include <poll.h>
+
 #include <string>
+#include <vector>
 
 #include "recorder/backend/options.h"
 #include "recorder/drain/watch_log.h"
@@ -19,11 +22,15 @@ class WatchPrinter {
 
   // What there is, as far as it is taken now. False: nobody reads any more.
   bool print();
-  // The recording has ended: the rest, for up to a second; then what was missed.
-  void finish();
+  // What to wait for: more can be printed now.
+  void add_descriptors(std::vector<pollfd>& fds) const;
+  // The recording has ended: the rest, as long as it is taken; then what was missed. False: it
+  // could not be written.
+  bool finish();
 
  private:
   void write_some();
+  void print_rest();
   void report_silent();
 
   const Options& options_;
@@ -31,6 +38,7 @@ class WatchPrinter {
   const int fd_;
   const size_t chunk_;  // bytes that can be written without blocking if any can
   bool broken_ = false;
+  int error_ = 0;  // why, unless the reader has closed its end
 };
 
 }  // namespace luatrace::record

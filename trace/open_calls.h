@@ -38,6 +38,7 @@ class OpenCalls {
 
   uint32_t current() const { return current_; }
   const Coroutine& here() { return co(); }
+  uint32_t thread() const { return tid_; }  // 0: not known
   // Null: it was not seen, or is gone.
   const Coroutine* find(uint32_t id) const;
   // Words after which a reader knows what this object knows, as events at that clock: the beginning

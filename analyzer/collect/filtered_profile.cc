@@ -148,6 +148,13 @@ CoroutineLife& FilteredProfile::life_of(Coroutine& co, uint64_t now) {
   return life;
 }
 
+void FilteredProfile::add_to_life(Coroutine& co, uint64_t calls, uint64_t self) {
+  if (!co.log_entry) return;  // there is no log, or it does not have the coroutine
+  CoroutineLife& life = coroutines->of(co, scope_.number(), 0);
+  life.calls += calls;
+  life.self += self;
+}
+
 // Time passes that counts: the running coroutines are in the log, also those that did nothing else
 // since the time range began. Once for each time that one of them is resumed.
 void FilteredProfile::log_running(Machine& machine, uint64_t now) {
@@ -196,6 +203,7 @@ void FilteredProfile::count(Coroutine& co, const Place& p) {
   machine_tree()[NodeId(co.frames[co.top].node)].calls++;
   if (!p.shown) return;
   if (threads) thread_sums(scope_.tid()).calls++;
+  add_to_life(co, 1, 0);
   if (watch_.is_watching()) watch_.add(stream_->machine, co, p.out, {0, 0, 1, 0, 0});
 }
 
@@ -252,9 +260,10 @@ bool FilteredProfile::begin_run(Machine& machine, uint64_t until) {
   if (!run_.in_range && until >= plan_.from && now <= plan_.to) return false;
   const bool wanted = scope_.wanted(machine.current());
   if (wanted && scope_.is_of_coroutines() && !placement_.is_plain()) return false;
+  if (coroutines && !placement_.is_plain()) return false;
   run_.counts = wanted && run_.in_range;
   run_.time_mask = run_.counts ? UINT64_MAX : 0;
-  run_.collector = run_.compiler = 0;
+  run_.calls = run_.collector = run_.compiler = 0;
   if (coroutines && run_.in_range) log_running(machine, now);
   if (!calls.empty() && !report_run(machine.current(), now, until)) return false;
   if (requests) request_stream_->begin_turn(machine.current(), false);
@@ -291,6 +300,7 @@ void FilteredProfile::end_run(uint64_t from, uint64_t to) {
   if (requests) add_run_to_request(stream_->machine->current(), from, to);
   if (!run_.in_range || !take_time(from, to)) return;
   if (!run_.counts) filtered_ += to - from;
+  if (run_.counts) add_to_life(stream_->machine->current(), run_.calls, to - from);
 }
 
 // --request: this happened in the innermost call of the coroutine.
@@ -339,6 +349,7 @@ void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to
   switch (kind) {
     case TimeKind::kCall:
       add_self_time_at(co, to - from);
+      add_to_life(co, 0, to - from);
       break;
     case TimeKind::kIdle:
       machine_tree()[kRootNode].self += to - from;

@@ -175,6 +175,7 @@ class FilteredProfile {
   void run_opened(Coroutine& co, uint32_t index, uint64_t now) {
     const uint32_t raw = co.frames[index].node;
     machine_tree()[NodeId(raw)].calls += run_.counts;
+    run_.calls++;
     co.notes[index] = {raw, {}, run_.counts};
     if (!calls.empty()) report_run_opened(co, index, now);
   }
@@ -200,6 +201,7 @@ class FilteredProfile {
     bool in_range = false;
     bool counts = false;                   // Whether calls are counted.
     uint64_t time_mask = 0;                // Mask of the ticks that are counted: all bits or none.
+    uint64_t calls = 0;                    // That began.
     uint64_t collector = 0, compiler = 0;  // Ticks of their calls that ended.
     uint32_t request = 0;                  // That the calls work for; only if there are observers.
 
@@ -231,6 +233,7 @@ class FilteredProfile {
   }
   FunctionId function_of_user(const Coroutine& co) const;
   CoroutineLife& life_of(Coroutine& co, uint64_t now);
+  void add_to_life(Coroutine& co, uint64_t calls, uint64_t self);
   void log_running(Machine& machine, uint64_t now);
   void add_idle_time(Machine& machine, uint64_t ticks);
   void add_to_request(const Coroutine& co, RequestId request, SlowNode what);

@@ -105,8 +105,9 @@ struct CoroutineLife {
   Gone how = Gone::kCut;
   uint64_t serial = 0;  // Increases with each coroutine that ends.
   uint64_t suspended = 0, resumes = 0;
-  uint64_t idle = 0;  // While it ran, but no call: the host did.
-  uint64_t lost = 0;  // Ticks in gaps and pauses: it is unknown what the coroutine did.
+  uint64_t calls = 0, self = 0;  // That began in it; while one of its calls was innermost.
+  uint64_t idle = 0;             // While it ran, but no call: the host did.
+  uint64_t lost = 0;             // Ticks in gaps and pauses: it is unknown what the coroutine did.
   uint64_t longest = 0, longest_at = 0;  // The longest suspension, its beginning, and
   FunctionId longest_in;                 // the innermost function; none before it first ran.
 

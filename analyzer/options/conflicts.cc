@@ -290,6 +290,21 @@ void refuse_conflicts(const CommandLine& given, const Options& options) {
   refuse_same_output(options);
 }
 
+void refuse_for_program(const CommandLine& given) {
+  constexpr const char* kElsewhere =
+      "help version output force save-profile push flame page folded csv jit dump convert";
+  constexpr const char* kWhy = ": only options that shape the report are possible here";
+  if (!given.has("inside")) return;
+  for (const OptionSpec& o : analyze_program().options) {
+    const bool has_file = is_choice("json", o.name) && given.last(o.name) != CommandLine::kMissing;
+    if (given.has(o.name) && (has_file || has_word(kElsewhere, o.name)))
+      throw UsageError(std::string("--") + o.name +
+                       (o.letter != 0 ? std::string(" (-") + o.letter + ")" : "") + kWhy);
+  }
+  if (given.operands().size() > 1)
+    throw UsageError("'" + given.operands()[0] + "' is a file" + kWhy);
+}
+
 void refuse_without_calls(const Options& o) {
   const ViewOptions& v = o.views;
   std::string option;

@@ -10,6 +10,10 @@ namespace luatrace::analyze {
 // Throws a UsageError that names both options.
 void refuse_conflicts(const CommandLine& given, const Options& options);
 
+// --inside: throws a UsageError for what writes or prints something else than the report, or merges
+// another trace into it.
+void refuse_for_program(const CommandLine& given);
+
 // The traces have samples: throws a UsageError that names an option which needs single calls.
 void refuse_without_calls(const Options& options);
 

@@ -197,6 +197,8 @@ constexpr OptionSpec kOwnOptions[] = {
     {kPush, "push-wait", 0, "TIME", false, false, "try for up to TIME (default 30s)",
      "With growing pauses, or those that the server asks for (Retry-After). 0: one attempt."},
 
+    {kOther, "inside", 0, nullptr, false, false, "the report goes to the program that asks for it: refuse options that do not shape it",
+     "What luatrace.report() of the Lua module runs; see inside.md in the documentation."},
     {kOther, "growing", 0, nullptr, false, false, "the trace is still being written: that its end is missing is no warning", nullptr},
     {kOther, "sysroot", 0, "DIR", false, false, "directory below which the program's files are searched", nullptr, nullptr,
      Complete::kDirectory},

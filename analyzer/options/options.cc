@@ -409,6 +409,7 @@ Options read(const Given& given) {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   const CommandLine given(analyze_program(), argc, argv);
+  refuse_for_program(given);
   if (given.print_common(LUATRACE_VERSION)) return std::nullopt;
   Options options = read(given);
   options.command.assign(argv, argv + argc);

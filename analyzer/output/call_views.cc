@@ -191,7 +191,11 @@ std::vector<Cell> coroutine_row(const Report& report, const ReportCoroutine& c) 
           Cell::of_time(c.longest_at_ns),
           Cell::of_text(longest_in(report, c.longest_in, c.longest_ns)),
           Cell::of_text(function_or(report, c.body, "?")),
-          Cell::of_text(function_or(report, c.created_in, "?"))};
+          Cell::of_text(function_or(report, c.created_in, "?")),
+          Cell::of_text("coroutine " + std::to_string(c.vm) + ':' + std::to_string(c.id)),
+          Cell::of_count(c.calls),
+          Cell::of_time(c.running_ns),
+          Cell::of_time(c.self_ns)};
 }
 
 }  // namespace
@@ -211,7 +215,12 @@ std::vector<Table> coroutine_views(const Report& report, const ViewOptions& opti
                {"longest_suspension_at_ns", "at"},
                {"longest_suspension_in", "longest in", true},
                {"body", "body", true},
-               {"created_in", "created in", true}};
+               {"created_in", "created in", true},
+               // As functions and groups have them.
+               {"name", "", true, Column::kDataOnly},
+               {"calls", "", false, Column::kDataOnly},
+               {"inclusive_ns", "", false, Column::kDataOnly},
+               {"self_ns", "", false, Column::kDataOnly}};
   add_former_keys(t);
   mark_spare_columns(t);
   auto list = sorted_coroutines(report, options);

@@ -111,11 +111,10 @@ void Merger::add_calls(ReportFunction& f, std::span<const FunctionId> entries) {
   f.complete += stats.complete;
 }
 
-// Whether the report leaves out the function: it is filtered out or has no figures.
+// Whether the report leaves out the function: it is filtered out or has no figures. A recorder that
+// leaves out calls (--max-depth, --only-slow) describes their functions, too.
 bool Merger::is_empty(FunctionId function, const FunctionTicks& t) const {
-  if (!hides() && function != kPrunedFunction) return false;
-  const bool shown = hides() && shown_[function];
-  return !shown && !t.calls && !t.wall && !profile_.stats(function).complete;
+  return !shown_[function] && !t.calls && !t.wall && !profile_.stats(function).complete;
 }
 
 // Sorts by identity; entries of one function by name, names that are not mere hints first.
@@ -174,11 +173,11 @@ std::vector<bool> empty_nodes(const Profile& profile) {
 // Functions without figures are shown if a node of theirs is not empty: a group, or a call that was
 // already open, may have none itself and be above calls that took no time.
 void Merger::mark_shown() {
+  const CallTree& tree = profile_.tree();
   shown_.resize(file_.facts.functions.size());
-  empty_ = empty_nodes(profile_);
-  for (NodeId i{1}; i < empty_.size(); ++i) {
-    if (!empty_[i]) shown_[profile_.tree()[i].function] = true;
-  }
+  if (hides()) empty_ = empty_nodes(profile_);
+  for (NodeId i{1}; i < tree.size(); ++i)
+    if (!hides() || !empty_[i]) shown_[tree[i].function] = true;
 }
 
 // Keeps the name for messages about patterns that match nothing in the report.
@@ -189,7 +188,7 @@ void Merger::hide(const Function& function) {
 
 void Merger::functions() {
   const FunctionTable& table = file_.facts.functions;
-  if (hides()) mark_shown();
+  mark_shown();
   std::vector<FunctionTicks> ticks = function_ticks(profile_, table.size());
   map_.resize(table.size());
   map_[kUnknownFunction] = kReportUnknown;

@@ -56,6 +56,7 @@ struct ReportCoroutine {
   StreamId vm;
   CoroutineId id;
   ReportFunctionId created_in, body;  // kReportRoot: unknown.
+  uint64_t calls = 0, self_ns = 0;
   uint64_t begin_ns = 0, life_ns = 0, running_ns = 0, suspended_ns = 0, resumes = 0;
   uint64_t longest_ns = 0, longest_at_ns = 0;
   ReportFunctionId longest_in;  // kReportRoot: before it first ran.

@@ -155,6 +155,8 @@ void Views::coroutines() {
                                       .id = life->id,
                                       .created_in = function(life->created_in),
                                       .body = function(life->body),
+                                      .calls = life->calls,
+                                      .self_ns = clock_.ns(life->self),
                                       .begin_ns = since(life->begin),
                                       .life_ns = clock_.ns(life->end - life->begin),
                                       .running_ns = clock_.ns(life->running()),

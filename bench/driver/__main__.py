@@ -11,11 +11,13 @@ import comparison
 import events
 import idle
 import peers
+import sample
 import slowdown
 from setup import ROOT, Missing, Setup, machine
 
 SECTIONS = {"idle": [idle.section], "events": [events.section],
             "slowdown": [slowdown.section], "comparison": [comparison.section], "parquet": [analysis.rows],
+            "sample": [sample.cost, sample.stacks, sample.nginx, sample.published],
             "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
 
 

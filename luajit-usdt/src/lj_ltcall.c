@@ -106,6 +106,7 @@ static int stack_low(LTState *lt, uint32_t depth)
 static lua_State *create(lua_State *L, lua_State *co)
 {
   LTState *lt = L2LT(L);
+  if (lt->forked) lj_ltswitch_now(L, PC_NOREPORT);  /* In a server's child this may come first. */
   if (!lt->on || lt_mute(G(L))) return NULL;
   if (lt->L && obj2gco(lt->L) == gcref(G(L)->cur_L)) L = lt->L;
   co->lt_epoch = lt->epoch;
@@ -160,7 +161,7 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
   lj_ltabi_free(co);
   if (lt->on && co->lt_id) {
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
-    if (lt_ringon(lt)) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
+    if (lt_ringon(lt) && !lt->forked) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
   }
   lj_lthook_collect(lt, co);
   co->lt_id = 0;

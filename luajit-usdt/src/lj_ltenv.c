@@ -94,15 +94,37 @@ static int add_include(const char *glob)
   return 1;
 }
 
+/* Keys, and the modes that have them. */
+static struct {
+  const char *name;
+  int modes, seen;
+} keys[] = {
+  { "mode", ~0, 0 }, { "out", ~0, 0 }, { "include", 1<<MODE_RECORD | 1<<MODE_TRACE, 0 },
+  { "args", 1<<MODE_TRACE, 0 }, { "signal", 1<<MODE_STUCK, 0 }
+};
+#define NKEYS	(sizeof(keys)/sizeof(*keys))
+
 /* Only include may be repeated. */
 static int is_repeated(const char *key, size_t n)
 {
-  static const char *const once[] = { "mode", "out", "args", "signal" };
-  static int seen[4];
-  int i;
-  for (i = 0; i < 4; i++)
-    if (strlen(once[i]) == n && !strncmp(key, once[i], n)) return seen[i]++;
+  size_t i;
+  for (i = 0; i < NKEYS; i++)
+    if (strlen(keys[i].name) == n && !strncmp(key, keys[i].name, n))
+      return keys[i].seen++ && strcmp(keys[i].name, "include");
   return 0;
+}
+
+/* A key that the mode does not have. */
+static int fits_mode(void)
+{
+  char why[64];
+  size_t i;
+  for (i = 0; i < NKEYS; i++) {
+    if (!keys[i].seen || (keys[i].modes & 1<<env.mode)) continue;
+    snprintf(why, sizeof(why), "mode=%s has no such key", modes[env.mode]);
+    return env_fail(keys[i].name, why);
+  }
+  return 1;
 }
 
 static int set_one(char *key)
@@ -116,6 +138,7 @@ static int set_one(char *key)
   if (!strcmp(key, "out")) return *(env.out = value) ? 1 : env_fail("out", "the name is empty");
   if (!strcmp(key, "include")) return add_include(value);
   if (!strcmp(key, "signal")) return set_signal(value);
+  if (!strcmp(key, "args")) return env_fail("args", "it takes no value");
   return env_fail(key, "unknown; there are mode, out, include, args and signal");
 }
 
@@ -133,7 +156,7 @@ static int read_env(const char *value)
     p = last ? end : end+1;
   }
   if (!env.mode) return env_fail("mode is missing", "choose record, trace, tag or stuck");
-  return 1;
+  return fits_mode();
 }
 
 /* -- mode=stuck --------------------------------------------------------------- */

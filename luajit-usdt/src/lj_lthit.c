@@ -35,6 +35,7 @@ typedef struct Here {
   GCproto *pt;
   BCPos pos;		/* 0: at the entry. */
   uint32_t nargs;	/* Values at the entry. */
+  int back;		/* By a jump back. */
 } Here;
 
 /* -- Variables --------------------------------------------------------------- */
@@ -140,11 +141,12 @@ typedef struct Cell {
   double n;		/* Also of a bool. */
   const char *s;
   size_t len;
+  uint64_t id;		/* Of another value: what tells it from all others; 0: there is no value. */
 } Cell;
 
 static Cell cell_of(cTValue *o)
 {
-  Cell c = { C_OTHER, 0, NULL, 0 };
+  Cell c = { C_OTHER, 0, NULL, 0, o ? o->u64 : 0 };
   if (o && tvisstr(o)) c.type = C_STRING, c.s = strVdata(o), c.len = strV(o)->len;
   else if (o && tvisnumber(o)) c.type = C_NUMBER, c.n = numberVnum(o);
   else if (o && tvisbool(o)) c.type = C_BOOL, c.n = tvistrue(o);
@@ -154,14 +156,14 @@ static Cell cell_of(cTValue *o)
 
 static Cell bool_cell(int v)
 {
-  Cell c = { C_BOOL, 0, NULL, 0 };
+  Cell c = { C_BOOL, 0, NULL, 0, 0 };
   c.n = v;
   return c;
 }
 
 static Cell constant(const LTItem *t)
 {
-  Cell c = { C_NIL, 0, NULL, 0 };
+  Cell c = { C_NIL, 0, NULL, 0, 0 };
   if (t->kind == 'n') c.type = C_NUMBER, c.n = t->number;
   else if (t->kind == 's') c.type = C_STRING, c.s = t->text, c.len = strlen(t->text);
   else if (*t->text != 'n') return bool_cell(*t->text == 't');
@@ -176,7 +178,8 @@ static int is_true(const Cell *c)
 /* <0, 0, >0; types that cannot be compared, and NaN: 2. */
 static int compare(const Cell *a, const Cell *b)
 {
-  if (a->type != b->type || a->type == C_OTHER) return 2;
+  if (a->type != b->type) return 2;
+  if (a->type == C_OTHER) return a->id && a->id == b->id ? 0 : 2;
   if (a->type == C_STRING) {
     size_t n = a->len < b->len ? a->len : b->len;
     int d = memcmp(a->s, b->s, n);
@@ -284,14 +287,13 @@ static void add_upvalues(const Here *h, LTText *t)
 static void add_traceback(const Here *h, LTText *t)
 {
   lua_Debug call;
-  int level;
-  for (level = 0; lua_getstack(h->L, level, &call); level++) {
+  int level = 0, n = 0;
+  for (; lj_lttext_nextcall(h->L, &level, &call); n++) {
     lj_lttext_add(t, "\n    ");
-    if (level == TRACEBACK_MAX || t->n >= t->max) {
+    if (n == TRACEBACK_MAX || t->n >= t->max) {
       lj_lttext_add(t, "...");
       return;
     }
-    if (!lua_getinfo(h->L, "nSl", &call)) continue;
     if (call.currentline < 0) call.currentline = call.linedefined;
     lj_lttext_call(t, &call);
   }
@@ -380,10 +382,11 @@ static void hit(const Here *h, const BCIns *pc)
   int olderr = errno;
   uint32_t i;
   for (i = 0; i < w->npoints && !w->done; i++) {
-    if (w->point[i].pc != pc || !is_met(h) || !take_hit(L)) continue;
+    const LTPoint *p = &w->point[i];
+    if (p->pc != pc || (p->loop && !h->back) || !is_met(h) || !take_hit(L)) continue;
     lt_check_current(lt, L, 0);
-    print_hit(h, w->point[i].place);
-    if (w->done) put_done(L, w->point[i].place);
+    print_hit(h, p->place);
+    if (w->done) put_done(L, p->place);
   }
   errno = olderr;
 }
@@ -395,6 +398,7 @@ static void set_here(Here *h, lua_State *L, BCPos pos)
   h->pt = funcproto(curr_func(L));
   h->pos = pos;
   h->nargs = pos ? 0 : (uint32_t)(L->top - L->base);
+  h->back = 0;
 }
 
 /* A watched function begins. */
@@ -410,10 +414,13 @@ void lj_lthit_entry(lua_State *L, GCproto *pt)
 int lj_lthit_line(lua_State *L, const BCIns *pc)
 {
   LTWatch *w = L2LT(L)->watch;
+  const BCIns *last = w->last;
   Here h;
   if (w->done) return 1;
+  w->last = pc-1;
   if (!lj_ltwatch_at(w, pc-1) || lt_mute(G(L))) return 0;
   set_here(&h, L, proto_bcpos(funcproto(curr_func(L)), pc) - 1);
+  h.back = last >= pc-1 && last < proto_bc(h.pt) + h.pt->sizebc;
   hit(&h, pc-1);
   return !w->nlines;
 }

@@ -83,7 +83,6 @@ struct LTHooks {
   Watch *first, **end;	/* Those that have ended. */
   Watch *called;	/* What the program is being called with. */
   uint32_t busy;	/* The program is being called. */
-  uint32_t jit;		/* Whether the compiler was on before the first hook. */
 };
 
 /* -- Nodes ------------------------------------------------------------------ */
@@ -491,21 +490,6 @@ int lj_lthook_wanted(LTState *lt)
   return lt->hooks && lt->hooks->nhook;
 }
 
-static void compiler(global_State *g, LTHooks *h, int off)
-{
-#if LJ_HASJIT
-  jit_State *J = G2J(g);
-  if (off) {
-    h->jit = J->flags & JIT_F_ON;
-    J->flags &= ~(uint32_t)JIT_F_ON;
-  } else {
-    J->flags |= h->jit;
-  }
-#else
-  UNUSED(g); UNUSED(h); UNUSED(off);
-#endif
-}
-
 /* Returns the number of the hook, 0 if there is no space. */
 uint32_t lj_lthook_add(global_State *g, void *addr, luatrace_hook_function done, void *data)
 {
@@ -518,7 +502,6 @@ uint32_t lj_lthook_add(global_State *g, void *addr, luatrace_hook_function done,
     h->end = &h->first;
   }
   if (h->nhook == MAXHOOKS) return 0;
-  if (h->nhook == 0) compiler(g, h, 1);
   hook = &h->hook[h->nhook++];
   hook->addr = addr;
   hook->done = done;
@@ -540,7 +523,6 @@ void lj_lthook_remove(global_State *g, uint32_t number)
   for (i = 0; h && i < h->nhook; i++)
     if (h->hook[i].number == number) {
       h->hook[i] = h->hook[--h->nhook];
-      if (h->nhook == 0) compiler(g, h, 0);
       return;
     }
 }

@@ -114,6 +114,25 @@ int lj_ltlink_isopen(void)
 
 #define clock_ms()	((int64_t)(lj_ltctl_monotonic()/1000000))
 
+/* A descriptor of the recorder's process. -1: there is none; *ended: the recorder has ended. */
+static int open_process(int *ended)
+{
+  int fd = (int)syscall(SYS_pidfd_open, link_.pid, 0);
+  *ended = fd < 0 && errno == ESRCH;
+  return lj_ltctl_fdup(fd);
+}
+
+/* Has the recorder ended? A program that has closed the connection cannot know. */
+int lj_ltlink_ended(void)
+{
+  int ended, fd = open_process(&ended);
+  struct pollfd p = { fd, POLLIN, 0 };
+  if (fd < 0) return ended;
+  ended = poll(&p, 1, 0) > 0;
+  close(fd);
+  return ended;
+}
+
 /* Receive an answer of up to LTLINK_ANSWER-1 bytes, which is followed by a NUL. Messages before it
 ** are kept. Returns its size, 0 if the connection has ended, -1 if nothing is there. */
 static int receive_now(char *answer)
@@ -125,14 +144,6 @@ static int receive_now(char *answer)
     keep_line(answer, (size_t)n);
   }
   return n < 0 && (errno == EAGAIN || errno == EINTR) ? -1 : 0;
-}
-
-/* A descriptor of the recorder's process. -1: there is none; *ended: the recorder has ended. */
-static int open_process(int *ended)
-{
-  int fd = (int)syscall(SYS_pidfd_open, link_.pid, 0);
-  *ended = fd < 0 && errno == ESRCH;
-  return lj_ltctl_fdup(fd);
 }
 
 /* Wait for something to receive, or for the recorder's end. Returns whether it has ended. */

@@ -33,7 +33,9 @@
 **   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
 **   lj_ltlink    the connection to a recorder that the process has started
-**   lj_ltapi     recording from inside (luatrace.h)
+**   lj_ltself    the recording that the process has started
+**   lj_ltreport  reports and snapshots of it
+**   lj_ltapi     starts and ends it (luatrace.h)
 **   lj_ltenv     the environment variable LUATRACE
 **
 ** Upstream's files call the functions declared in lj_ltrace.h, through the patches. Any
@@ -64,7 +66,8 @@
 
 #if LJ_HASJIT
 #define lt_jitidle(g)	(G2J(g)->state == LJ_TRACE_IDLE)
-#define lt_jiton(g)	(G2J(g)->flags & JIT_F_ON)
+/* Does the compiler compile? jit.on() and jit.off() are the program's: hooks leave them alone. */
+#define lt_jiton(g)	((G2J(g)->flags & JIT_F_ON) && !lt_hookon(G2LT(g)))
 #else
 #define lt_jitidle(g)	1
 #define lt_jiton(g)	0
@@ -184,6 +187,7 @@ LJ_FUNC void lj_lttext_add(LTText *t, const char *format, ...);
 LJ_FUNC void lj_lttext_char(LTText *t, char c);
 LJ_FUNC void lj_lttext_escaped(LTText *t, const char *s, size_t n, size_t max);
 LJ_FUNC void lj_lttext_name(LTText *t, const char *s);
+LJ_FUNC int lj_lttext_nextcall(lua_State *L, int *level, lua_Debug *call);
 LJ_FUNC void lj_lttext_call(LTText *t, const lua_Debug *call);
 LJ_FUNC void lj_lttext_value(LTText *t, cTValue *o, uint32_t depth);
 
@@ -208,6 +212,7 @@ typedef struct LTPoint {
   GCproto *pt;
   uint32_t place;
   uint32_t wasoff;	/* The compiler had given up parts of the function before. */
+  uint32_t loop;	/* Reached only by the jump back to the beginning of a loop. */
 } LTPoint;
 
 #define LTWATCH_POINTS	256u
@@ -223,6 +228,7 @@ struct LTWatch {
   uint32_t full;	/* There was no place for a point. */
   uint32_t flush;	/* A function was found that may have been compiled. */
   uint32_t done;	/* The requested number of hits was reached. */
+  const BCIns *last;	/* The instruction before, while lines are watched. */
   char request[LT_WATCH_REQUEST_MAX+1];  /* Cut into lines. */
   char text[LT_WATCH_MAX+2];
 };
@@ -266,6 +272,7 @@ LJ_FUNC uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid,
 				  const char *name);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
+LJ_FUNC int lj_ltfunc_wantw(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantwait(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_iscoro(GCfunc *fn);
 
@@ -402,8 +409,6 @@ typedef struct LTFile {
   uint64_t dev, ino;
 } LTFile;
 
-#define LT_NO_STATE	"the Lua state is NULL"	/* What functions of luatrace.h return. */
-
 #define LTLINK_ANSWER	4200	/* Longest answer, or line that the recorder prints. */
 
 LJ_FUNC void lj_ltlink_own(LTFile *f, int fd);
@@ -413,9 +418,50 @@ LJ_FUNC char *lj_ltlink_messages(void);
 LJ_FUNC void lj_ltlink_connect(int fd, int pid);
 LJ_FUNC void lj_ltlink_disconnect(void);
 LJ_FUNC int lj_ltlink_isopen(void);
+LJ_FUNC int lj_ltlink_ended(void);
 LJ_FUNC int lj_ltlink_receive(char *answer, int ms);
 LJ_FUNC int lj_ltlink_request(char what, int fd);
 LJ_FUNC const char *lj_ltlink_answer(char what, char *answer, int ms, int *ended);
+
+/* -- Recording from inside --------------------------------------------------- */
+
+/* What functions of luatrace.h return. */
+#define LT_NO_STATE	"the Lua state is NULL"
+#define LT_NOT_STARTED	"no recording has been started"
+#define LT_PARENTS	"the parent process has started the recording"
+#define LT_BUSY		"another thread is starting or ending a recording"
+
+/* A reason of the recorder's end. */
+#define LTSELF_ENDED	"luatrace-record has ended unexpectedly"
+
+#define LTSELF_WAIT_MS	30000	/* Until the recorder has written everything. */
+#define LTSELF_MESSAGE	1024	/* Bytes of a reason. */
+#define LTSELF_ARGS	256	/* Of a program. */
+
+typedef struct LTSelf {
+  int32_t busy;		/* Process of a thread that is in a function of luatrace.h, or 0. */
+  int cancel;		/* Whether that thread could be cancelled. */
+  int32_t pid;		/* Process that has started the recorder, perhaps our parent; 0: none. */
+  char **args;		/* Of the last start. */
+  char *file;
+} LTSelf;
+
+extern LTSelf lj_ltself __attribute__((visibility("hidden")));
+
+LJ_FUNC const char *lj_ltself_fail(const char *what, const char *why);
+LJ_FUNC const char *lj_ltself_reason(const char *ours);
+LJ_FUNC int lj_ltself_enter(void);
+LJ_FUNC const char *lj_ltself_leave(const char *why);
+LJ_FUNC int lj_ltself_isopen(void);
+LJ_FUNC int lj_ltself_isparents(void);
+LJ_FUNC const char *lj_ltself_another(void);
+LJ_FUNC const char *lj_ltself_ask(char what, int fd);
+LJ_FUNC char **lj_ltself_options(const char *const *options);
+LJ_FUNC int lj_ltself_arguments(char **argv, const char *const *first, char **options);
+LJ_FUNC void lj_ltreport_begin(int fd, int flight);
+LJ_FUNC const char *lj_ltreport_notemporary(void);
+LJ_FUNC const char *lj_ltreport_last(void);
+LJ_FUNC const char *lj_ltreport_outdated(const char *why);
 
 LJ_FUNC const char *lj_ltapi_start(lua_State *L, const char *file, const char *const *options);
 

@@ -52,8 +52,8 @@ typedef struct Open {
 #define labels_of(L)	((Labels *)(L)->lt_labels)
 #define open_of(L)	((Open *)(L)->lt_open)
 
-/* Events are wanted, and may be made now. */
-#define has_words(L)	(lt_ringon(L2LT(L)) && !lt_mute(G(L)))
+/* Events are wanted, and may be made now. The first report of a forked child has all this. */
+#define has_words(L)	(lt_ringon(L2LT(L)) && !L2LT(L)->forked && !lt_mute(G(L)))
 
 /* Up to `max` bytes as words, without a part of a character of UTF-8 at the end. Returns the
 ** number of words. */
@@ -195,7 +195,7 @@ int lj_ltmark_section(lua_State *L, const char *name, int begin)
   s.n = put_text(s.w, name, LT_MARK_MAX);
   if (begin) open_section(L, &s);
   else if (!close_section(L, &s)) return 0;
-  if (has_words(L)) emit_section(L, &s, begin ? LTM_BEGIN : LTM_END);
+  if (lt_ringon(L2LT(L)) && !lt_mute(G(L))) emit_section(L, &s, begin ? LTM_BEGIN : LTM_END);
   if (lt_probeon(L2LT(L)) && !lt_mute(G(L))) {
     if (begin) lj_ltprobe_markbegin(name, L, lt_coid(L2LT(L), L));
     else lj_ltprobe_markend(name, L, lt_coid(L2LT(L), L));

@@ -133,18 +133,17 @@ static void print_stack(lua_State *L, lua_State *of, const char *state)
 {
   lua_Debug call;
   LINE(l);
-  int level;
+  int level = 0, n = 0;
   lj_lttext_add(&l, "  coroutine %p%s: %s", (void *)of, of == mainthread(G(L)) ? " (main)" : "", state);
   put_line(&l);
   if (state == not_started) put_first(&l, funcV(of->base));
-  for (level = 0; lua_getstack(of, level, &call); level++) {
+  for (; lj_lttext_nextcall(of, &level, &call); n++) {
     lj_lttext_add(&l, "    ");
-    if (level == LEVELS_MAX) {
+    if (n == LEVELS_MAX) {
       lj_lttext_add(&l, "...");
       put_line(&l);
       return;
     }
-    if (!lua_getinfo(of, "nSl", &call)) continue;
     lj_lttext_call(&l, &call);
     put_line(&l);
   }

@@ -181,6 +181,16 @@ static void enter_lua(lua_State *L, GCproto *pt)
   if ((pt->lt_rec & LTREC_ENTRY)) lj_lthit_entry(L, pt);
 }
 
+/* The instruction with which a function begins: that of a C function may have events, and no call
+** counts as hot where nothing is compiled. */
+BCOp lj_ltrace_target(global_State *g, GCfunc *fn, BCOp op)
+{
+  if (!isluafunc(fn)) return lj_ltfunc_wantw(g, fn) ? BC_FUNCCW : op;
+  if (!(lt_jiton(g) && lt_jitidle(g)) && (op == BC_FUNCF || op == BC_FUNCV))
+    op = (BCOp)((int)op+(int)BC_IFUNCF-(int)BC_FUNCF);
+  return op;
+}
+
 /* Called at the start of lj_dispatch_call: the event. Returns the target if nothing but
 ** tracing is on and the stack is large enough, else NULL. */
 ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
@@ -195,14 +205,8 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
   if (isluafunc(fn) && poll_event(L, proto_bc(funcproto(fn))))
     enter_lua(L, funcproto(fn));
   if (call_wanted(g, oldpc)) return NULL;
-  op = bc_op(pc[-1]);  /* Only now: switching unpatches JFUNCF. */
-  if (isluafunc(fn)) {
-    if (!have_stack(L, funcproto(fn), pc)) return NULL;
-    if (!(lt_jiton(g) && lt_jitidle(g)) && (op == BC_FUNCF || op == BC_FUNCV))
-      op = (BCOp)((int)op+(int)BC_IFUNCF-(int)BC_FUNCF);
-  } else if (lj_ltfunc_wantw(g, fn)) {
-    op = BC_FUNCCW;
-  }
+  if (isluafunc(fn) && !have_stack(L, funcproto(fn), pc)) return NULL;
+  op = lj_ltrace_target(g, fn, bc_op(pc[-1]));  /* Only now: switching unpatches JFUNCF. */
   return continue_at(lt, makeasmfunc(lj_bc_ofs[op]), oldpc);
 }
 

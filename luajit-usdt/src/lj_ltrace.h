@@ -265,7 +265,6 @@ typedef struct LTState {
 /* -- What upstream's files call ------------------------------------------- */
 
 LJ_FUNC void lj_ltfunc_freeproto(global_State *g, GCproto *pt);
-LJ_FUNC int lj_ltfunc_wantw(global_State *g, GCfunc *fn);
 
 #ifdef vmthread
 LJ_FUNC void lj_ltstack_lend(lua_State *L, lua_State *VL);
@@ -282,6 +281,7 @@ LJ_FUNC void lj_ltswitch_freestate(global_State *g);
 LJ_FUNC void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all,
 				int plain);
 LJ_FUNC ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc);
+LJ_FUNC BCOp lj_ltrace_target(global_State *g, GCfunc *fn, BCOp op);
 LJ_FUNC int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc);
 LJ_FUNC void lj_ltrace_end(lua_State *L, const BCIns *pc);
 LJ_FUNC int lj_ltrace_exit(lua_State *L, const BCIns *pc);
@@ -486,6 +486,9 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
     ASMFunction target_ = lj_ltrace_call((L), (pc)); \
     if (target_) return target_; \
   }
+/* lj_dispatch.c: the mode of the table. Nothing is compiled while there are hooks. */
+#define lj_ltrace_mode(g, mode) \
+  (uint8_t)(((mode)|DISPMODE_LT) & ~((G2LT(g)->on & LTON_HOOK) ? DISPMODE_JIT : 0))
 /* lj_dispatch.c: the user's wrapper of C functions, kept elsewhere while tracing. */
 #define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
 /* lj_err.c: the frames above newbase are removed. */
@@ -563,7 +566,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define lj_ltrace_dispatch(g, disp, all, plain)	((void)0)
 #define lj_ltrace_ins(L, pc, oldpc)	0
 #define lj_ltrace_end(L, pc)	((void)0)
-#define lj_ltfunc_wantw(g, fn)	0
+#define lj_ltrace_target(g, fn, op)	(op)
 #define lj_ltrace_exit(L, pc)	0
 #define lj_ltrace_exitret(J, L, pc, retpc)	0
 #define lj_ltrec_stop(J, linktype, lnk)	((void)0)
@@ -591,6 +594,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_REQUEST(L)
 #define LT_CALL(L, g, pc)
 #define LT_WRAPF(g)		((g)->wrapf)
+#define lj_ltrace_mode(g, mode)	(mode)
 #define LT_UNWIND(L, newbase)
 #define LT_LOSTFRAMES(L)	{}
 #define LT_FINALIZER(L, VL)

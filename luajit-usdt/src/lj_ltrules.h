@@ -96,8 +96,16 @@ static void rules_around_call(struct rules* s, uint32_t at, uint32_t length) {
     rules_set(s, after, RULES_FIND(s, after, after + 64, "\x0f\x8f"), LT_RULE_FALLBACK);
 }
 
+/* saveregs and restoreregs. Without unwinding r12 and r13 are saved, too. */
+#if LJ_NO_UNWIND
+#define RULES_PROLOGUE "\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x48\x83\xec\x28"
+#define RULES_EPILOGUE "\x48\x83\xc4\x28\x41\x5c\x41\x5d\x41\x5e\x41\x5f\x5b\x5d\xc3"
+static const uint8_t rules_pops[] = {4, 6, 8, 10, 12, 13, 14}; /* offsets after add rsp, 5 slots */
+#else
 #define RULES_PROLOGUE "\x55\x53\x41\x57\x41\x56\x48\x83\xec\x28"
 #define RULES_EPILOGUE "\x48\x83\xc4\x28\x41\x5e\x41\x5f\x5b\x5d\xc3"
+static const uint8_t rules_pops[] = {4, 6, 8, 9, 10};
+#endif
 
 /* vm_resume, vm_pcall, vm_call, vm_cpcall. Returns where the first begins. */
 static uint32_t rules_entries(struct rules* s) {
@@ -127,10 +135,9 @@ static void rules_returns(struct rules* s) {
   rules_set(s, store + 1, ff, LT_RULE_ENTER);
   rules_set(s, ff, RULES_FIND(s, ff, s->size, "\x48\x8b\x55\x20") + 1, LT_RULE_BASE);
   for (uint32_t i = store; i < ff; i++) {
-    static const uint8_t at[] = {4, 6, 8, 9, 10}, popped[] = {5, 6, 7, 8, 9};
     if (!RULES_IS(s, i, RULES_EPILOGUE)) continue;
-    for (uint32_t k = 0; k < sizeof at; k++)
-      rules_set(s, i + at[k], i + at[k] + 1, LT_RULE_LEAVE + popped[k]);
+    for (uint32_t k = 0; k < sizeof rules_pops; k++)
+      rules_set(s, i + rules_pops[k], i + rules_pops[k] + 1, LT_RULE_LEAVE + 5 + k);
     rules_set(s, i, i + 1, LT_RULE_LEAVE);
   }
 }

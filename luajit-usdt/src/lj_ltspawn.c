@@ -119,18 +119,24 @@ static int is_program(char *path, size_t size, const char *dir, size_t n, const 
 }
 
 /* Find one of our programs. Nothing relative, and nothing that the environment names in a setuid
-** program. Returns 0 if there is none. */
+** program. Returns 0 if there is none: then `path` says so. */
 int lj_ltspawn_find(char *path, size_t size, const char *name)
 {
-  const char *dir = secure_getenv("LUATRACE_BIN"), *end;
-  if (dir) return is_program(path, size, dir, strlen(dir), name);
+  const char *dir = secure_getenv("LUATRACE_BIN"), *end = NULL, *p;
+  if (dir) {
+    if (is_program(path, size, dir, strlen(dir), name)) return 1;
+    snprintf(path, size, "%s is not found in %.500s (LUATRACE_BIN%s)", name, dir,
+	     *dir == '/' ? "" : ", which must be an absolute path");
+    return 0;
+  }
   dir = secure_getenv("PATH");
   if (!dir) dir = "/usr/local/bin:/usr/bin";
-  for (;; dir = end+1) {
-    end = strchr(dir, ':');
-    if (is_program(path, size, dir, end ? (size_t)(end-dir) : strlen(dir), name)) return 1;
-    if (!end) return 0;
+  for (p = dir; p; p = end ? end+1 : NULL) {
+    end = strchr(p, ':');
+    if (is_program(path, size, p, end ? (size_t)(end-p) : strlen(p), name)) return 1;
   }
+  snprintf(path, size, "%s is not found in PATH (%.500s)", name, dir);
+  return 0;
 }
 
 /* Start s->path. With s->wait its end is waited for. Returns 0, or an errno. */

@@ -116,12 +116,12 @@ static void become_current(LTState *lt, lua_State *L)
     lj_ltring_ext(lt, LTX_SWITCH, 0, 1, lt_coid(lt, L), 0);
 }
 
-/* The request for which L works. */
+/* The request for which L works. The first report of a forked child has it. */
 void lj_ltstack_request(lua_State *L)
 {
   LTState *lt = L2LT(L);
   uint64_t request = lt_exdata(L)+1;
-  if (lt_ringon(lt))
+  if (lt_ringon(lt) && !lt->forked)
     lj_ltring_ext(lt, LTX_REQUEST, 0, 2, lt_coid(lt, L), request ? request : 1);
 }
 

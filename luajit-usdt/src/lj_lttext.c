@@ -64,6 +64,25 @@ void lj_lttext_name(LTText *t, const char *s)
   lj_lttext_escaped(t, s, strlen(s), NAME_MAX_);
 }
 
+static int is_hidden(const lua_Debug *call)
+{
+  return !strcmp(call->source, LUATRACE_HIDDEN);
+}
+
+/* The next call of the stack of L, from *level on; none of the Lua module's own, or of a C function
+** that these call. Returns 0 at the end. */
+int lj_lttext_nextcall(lua_State *L, int *level, lua_Debug *call)
+{
+  lua_Debug by;
+  while (lua_getstack(L, *level, call)) {
+    ++*level;
+    if (!lua_getinfo(L, "nSl", call) || is_hidden(call)) continue;
+    if (*call->what != 'C' || !lua_getstack(L, *level, &by) || !lua_getinfo(L, "S", &by) ||
+	!is_hidden(&by)) return 1;
+  }
+  return 0;
+}
+
 /* A call of a stack: where it is, and its function. */
 void lj_lttext_call(LTText *t, const lua_Debug *call)
 {
@@ -78,8 +97,11 @@ void lj_lttext_call(LTText *t, const lua_Debug *call)
   lj_lttext_add(t, "  ");
   if (call->name) lj_lttext_name(t, call->name);
   else if (*call->what == 'm') lj_lttext_add(t, "main chunk");
-  else if (lua) lj_lttext_name(t, call->short_src), lj_lttext_add(t, ":%d", call->linedefined);
-  else lj_lttext_add(t, "?");
+  else if (lua) {
+    lj_lttext_add(t, "function <");
+    lj_lttext_name(t, call->short_src);
+    lj_lttext_add(t, ":%d>", call->linedefined);
+  } else lj_lttext_add(t, "?");
 }
 
 /* -- Values ------------------------------------------------------------------ */

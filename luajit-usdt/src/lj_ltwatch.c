@@ -149,7 +149,7 @@ static int has_point(LTWatch *w, const BCIns *pc, uint32_t place)
 }
 
 /* Returns 0 if there are too many. */
-static int add_point(LTWatch *w, GCproto *pt, const BCIns *pc, uint32_t place)
+static int add_point(LTWatch *w, GCproto *pt, const BCIns *pc, uint32_t place, int loop)
 {
   LTPoint *p;
   uint64_t bit;
@@ -163,6 +163,7 @@ static int add_point(LTWatch *w, GCproto *pt, const BCIns *pc, uint32_t place)
   p->pc = pc;
   p->pt = pt;
   p->place = place;
+  p->loop = (uint32_t)loop;
   p->wasoff = pt->flags & PROTO_ILOOP;
   if (pc != proto_bc(pt)) w->nlines++;
   *filter_word(w, pc, &bit) |= bit;
@@ -235,6 +236,38 @@ static int match_chunk(const char *pattern, const char *chunk)
   return n < len && chunk[len-n-1] == '/' && !strcmp(chunk+len-n, pattern);
 }
 
+/* Where an instruction jumps back to, or NULL. Compiled loops have their number in its place. */
+static const BCIns *jumps_back_to(LTState *lt, const BCIns *pc)
+{
+  BCIns ins = *pc;
+#if LJ_HASJIT
+  if (bc_op(ins) == BC_JFORL || bc_op(ins) == BC_JITERL)
+    ins = traceref(G2J(LT2G(lt)), bc_d(ins))->startins;
+#else
+  UNUSED(lt);
+#endif
+  switch (bc_op(ins)) {
+  case BC_FORL: case BC_IFORL: case BC_ITERL: case BC_IITERL: case BC_JMP: case BC_UCLO:
+    return bc_j(ins) < 0 ? pc+1+bc_j(ins) : NULL;
+  default:
+    return NULL;
+  }
+}
+
+/* Points at the beginnings of loops on a line: a jump back reaches it again, as for a line hook. */
+static uint32_t add_loops(LTState *lt, GCproto *pt, uint32_t place)
+{
+  const BCIns *bc = proto_bc(pt);
+  BCPos i;
+  uint32_t n = 0;
+  for (i = 1; i < pt->sizebc; i++) {
+    const BCIns *to = jumps_back_to(lt, bc+i);
+    if (to && lj_debug_line(pt, (BCPos)(to-bc)) == lt->watch->place[place].line &&
+	add_point(lt->watch, pt, to, place, 1)) n++;
+  }
+  return n;
+}
+
 /* Points at the first instructions of a line. Returns how many there are. */
 static uint32_t add_line(LTWatch *w, GCproto *pt, uint32_t place)
 {
@@ -244,7 +277,7 @@ static uint32_t add_line(LTWatch *w, GCproto *pt, uint32_t place)
   uint32_t n = 0;
   for (i = 1; i < pt->sizebc; i++) {
     BCLine at = lj_debug_line(pt, i);
-    if (at == line && at != before && add_point(w, pt, bc+i, place)) n++;
+    if (at == line && at != before && add_point(w, pt, bc+i, place, 0)) n++;
     before = at;
   }
   return n;
@@ -282,8 +315,8 @@ static uint32_t find_line(LTState *lt, GCproto *pt, uint32_t place)
   LTWatch *w = lt->watch;
   LTPlace *p = &w->place[place];
   if (!match_chunk(p->pattern, strdata(proto_chunkname(pt)))) return 0;
-  if (pt->firstline == p->line) return add_point(w, pt, proto_bc(pt), place) ? LTREC_ENTRY : 0;
-  if (proto_lineinfo(pt) && add_line(w, pt, place)) return LTREC_LINE;
+  if (pt->firstline == p->line) return add_point(w, pt, proto_bc(pt), place, 0) ? LTREC_ENTRY : 0;
+  if (proto_lineinfo(pt) && add_line(w, pt, place) + add_loops(lt, pt, place)) return LTREC_LINE;
   if (!w->full && spans(pt, p->line)) {
     p->below = p->above = 0;
     if (!search_lines(pt, p, 0)) note(w, p, LTW_NOLINE);
@@ -306,7 +339,7 @@ static uint32_t find_name_places(LTState *lt, GCproto *pt, const char *name)
   uint32_t i, bits = 0;
   for (i = 0; name && i < w->nplaces; i++)
     if (!w->place[i].line && !fnmatch(w->place[i].pattern, name, 0) &&
-	add_point(w, pt, proto_bc(pt), i))
+	add_point(w, pt, proto_bc(pt), i, 0))
       bits |= LTREC_ENTRY;
   return bits;
 }
@@ -391,13 +424,16 @@ void lj_ltwatch_notes(lua_State *L)
   uint32_t i, kind;
   if (!w->notes || lt->L != L || lt_mute(G(L))) return;
   w->notes = 0;
-  for (i = 0; i < w->nplaces; i++)
+  for (i = 0; i < w->nplaces; i++) {
+    uint32_t *notes = &w->place[i].notes;  /* Another function may have code on the line. */
+    if (((*notes | *notes >> NOTED_SHIFT) & 1u << LTW_FOUND)) *notes &= ~(1u << LTW_NOLINE);
     for (kind = LTW_FOUND; kind <= LTW_FULL; kind++) {
       uint32_t bit = 1u << kind;
-      if (!(w->place[i].notes & bit)) continue;
-      w->place[i].notes ^= bit | bit << NOTED_SHIFT;
+      if (!(*notes & bit)) continue;
+      *notes ^= bit | bit << NOTED_SHIFT;
       put_note(L, i, kind);
     }
+  }
 }
 
 /* Hits in this process, whichever VM has them: of the recording that is in the upper half. */

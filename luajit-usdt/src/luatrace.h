@@ -5,7 +5,7 @@
 ** The Lua module `luatrace` is made of these functions; docs/inside.md describes them. The work is
 ** done by two programs: luatrace-record, which is started for each recording and reads the rings
 ** of this process's Lua VMs, and luatrace-analyze, which is started for each report. They are
-** searched in the folder that the environment variable LUATRACE_BIN names, then in PATH.
+** searched in the folder that the environment variable LUATRACE_BIN names, or in PATH if it is not set.
 **
 ** Invariants: nothing is changed in a process that calls none of these functions. The programs are
 ** no children of the process: it gets no SIGCHLD, and its wait() does not return them. They

@@ -7,6 +7,7 @@
 #include "luatrace_watch.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
+#include "recorder/os/memfd.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 
@@ -19,10 +20,10 @@ constexpr int kPauseMs = 20;
 
 CommandBackend::CommandBackend(const Options& options, BackendHost& host, CommandFile file,
                                pid_t root)
-    : options_(options),
-      host_(host),
-      file_(std::move(file)),
-      listener_(std::make_unique<ListenerApart>(root)) {}
+    : options_(options), host_(host), file_(std::move(file)) {
+  memfd_device();  // now: later there may be no descriptor for it
+  listener_ = std::make_unique<ListenerApart>(root);
+}
 
 void CommandBackend::attach_by(std::unique_ptr<Backend> backend,
                                std::function<std::string(const Peer&)> attach) {

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <utility>
 
@@ -108,6 +109,18 @@ void CallFollower::events(const lt_block& head, std::span<const uint64_t> words)
 }
 
 // -- Watching --
+
+std::string name_advice(const std::string& name) {
+  const auto is_in_name = [](char c) {
+    return isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':';
+  };
+  const size_t at = name.find_last_of(".:");
+  const std::string last = at == name.npos ? "" : name.substr(at + 1);
+  if (last.empty() || last == "lua" || isdigit(static_cast<unsigned char>(last[0])) ||
+      !std::all_of(name.begin(), name.end(), is_in_name))
+    return "";
+  return "a function that is defined as " + name + " may be known as " + last + "; ";
+}
 
 void CallWatch::call_ended(Stream& s, uint32_t, const Call& call, bool by_error) {
   const double ns = ticks_to_ns(rate_(), s.tick - call.tick);

@@ -29,6 +29,10 @@ struct WatchRule {
   bool matches(const lt_func& f, const std::string& chunk, const std::string& name) const;
 };
 
+// For a message that no function has this name; empty, or ends with "; ". Most functions are known
+// by the last part of what their definition has ("M.foo", "M:foo").
+std::string name_advice(const std::string& name);
+
 class CallFollower : public FlightObserver {
  public:
   static constexpr size_t kMaxOpen = 64;

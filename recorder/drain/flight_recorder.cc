@@ -227,8 +227,8 @@ std::vector<std::string> FlightRecorder::remarks() const {
                     " of functions did not fit into memory");
   if (watch_)
     for (const std::string& name : watch_->unmatched())
-      lines.push_back("--slow or --on-error " + shell_word(name) +
-                      ": no such function was seen (CHUNK:LINE of its definition needs no name)");
+      lines.push_back("--slow or --on-error " + shell_word(name) + ": no such function was seen (" +
+                      name_advice(name) + "CHUNK:LINE of its definition needs no name)");
   return lines;
 }
 

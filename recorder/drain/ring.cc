@@ -33,6 +33,7 @@ constexpr double kTargetBytesPerNs = 2.0;    // more than three times the fastes
 constexpr uint64_t kNoLimit = UINT64_MAX;
 
 std::string check_file(int fd, struct stat& st) {
+  if (fd < 0) return "its descriptor could not be received (are all that may be open in use?)";
   const int seals = is_memfd(fd) ? fcntl(fd, F_GET_SEALS) : -1;
   if (seals < 0) return "it is not a memfd";
   if ((seals & F_SEAL_SHRINK) == 0 || (seals & F_SEAL_GROW) == 0)

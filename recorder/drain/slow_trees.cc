@@ -159,7 +159,8 @@ void SlowTrees::begin_tree(Stream& s, Source& source) {
   tree.depth = s.open.here().calls.size() + 1;
   OpenCalls fresh;  // of which nothing but this coroutine is known, without the calls around this
   const uint64_t start[] = {lt_word(s.tick, lt_ext(LTX_START, 2, LT_START_ATTACHED), LT_EXT),
-                            s.tick, lt_pack(source.info.recording, source.info.flags)};
+                            s.tick, lt_pack(source.info.recording, source.info.flags),
+                            lt_word(s.tick, lt_ext(LTX_THREAD, 1, 0), LT_EXT), s.open.thread()};
   fresh.apply(start);
   tree.words = fresh.report(s.tick, std::max(source.info.recording, 1u), source.info.flags);
   OpenCalls::Coroutine empty;
@@ -185,6 +186,11 @@ void SlowTrees::before(Stream& s, std::span<const uint64_t> r, bool watched) {
     Tree* const other = owner(source, lt_lo(r[1]));
     if (other != nullptr && other != tree) append(source, *other, r);
     if (sub == LTX_COLLECT) source.owners.erase(lt_lo(r[1]));
+  }
+  // The Lua VM is on another thread, also for the calls that do not run now.
+  for (auto it = source.trees.begin(); sub == LTX_THREAD && it != source.trees.end();) {
+    Tree& other = *(it++)->first;  // append() may remove it
+    if (&other != tree) append(source, other, r);
   }
 }
 
@@ -288,8 +294,8 @@ std::vector<std::string> SlowTrees::remarks() const {
   if (cut_ > 0)
     lines.push_back(counted(cut_, "call") + " left out: events were lost, or the recording ended");
   for (const std::string& name : unmatched())
-    lines.push_back("--only-slow " + shell_word(name) +
-                    ": no such function was seen (CHUNK:LINE of its definition needs no name)");
+    lines.push_back("--only-slow " + shell_word(name) + ": no such function was seen (" +
+                    name_advice(name) + "CHUNK:LINE of its definition needs no name)");
   return lines;
 }
 

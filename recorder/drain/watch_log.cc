@@ -40,7 +40,7 @@ void WatchLog::add(uint32_t kind, uint32_t place, pid_t pid, const std::string& 
   if (place < answered_.size()) answered_[place] = true;
   if (kind == LTW_HIT) {
     const std::string lines = printable_lines(text);
-    if (lines_.size() + lines.size() <= kMaxBytes)
+    if (lines_.size() - begin_ + lines.size() <= kMaxBytes)
       lines_ += lines;
     else
       dropped_++;
@@ -54,14 +54,29 @@ void WatchLog::add(uint32_t kind, uint32_t place, pid_t pid, const std::string& 
 
 std::string WatchLog::next(size_t max) {
   const std::lock_guard lock(mutex_);
-  if (lines_.size() <= max) return lines_;
-  const size_t end = lines_.rfind('\n', max - 1);
-  return lines_.substr(0, end == lines_.npos ? max : end + 1);
+  if (lines_.size() - begin_ <= max) return lines_.substr(begin_);
+  const size_t end = lines_.rfind('\n', begin_ + max - 1);
+  return lines_.substr(begin_, end == lines_.npos || end < begin_ ? max : end + 1 - begin_);
 }
 
+// What was written goes when it is the larger part, so that this takes time for each byte once.
 void WatchLog::written(size_t bytes) {
   const std::lock_guard lock(mutex_);
-  lines_.erase(0, bytes);
+  begin_ += bytes;
+  if (2 * begin_ < lines_.size()) return;
+  lines_.erase(0, begin_);
+  begin_ = 0;
+}
+
+size_t WatchLog::held() {
+  const std::lock_guard lock(mutex_);
+  return lines_.size() - begin_;
+}
+
+uint64_t WatchLog::lines() {
+  const std::lock_guard lock(mutex_);
+  const auto rest = std::string_view(lines_).substr(begin_);
+  return static_cast<uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
 }
 
 std::vector<std::string> WatchLog::messages(bool verbose) {

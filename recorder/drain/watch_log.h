@@ -24,7 +24,7 @@ namespace luatrace::record {
 
 class WatchLog {
  public:
-  static constexpr size_t kMaxBytes = 1u << 20;
+  static constexpr size_t kMaxBytes = 16u << 20;
 
   // From the drainer's thread. kind: LTW_*; place: its number in the request.
   void add(uint32_t kind, uint32_t place, pid_t pid, const std::string& text);
@@ -33,6 +33,8 @@ class WatchLog {
   // rest stays. Only if written() is called are they gone.
   std::string next(size_t max);
   void written(size_t bytes);
+  size_t held();     // bytes
+  uint64_t lines();  // the same as a number of lines
   // Messages for the user, each once; verbose: also where places were found.
   std::vector<std::string> messages(bool verbose);
   // Has that process had its number of hits?
@@ -46,6 +48,7 @@ class WatchLog {
 
   std::mutex mutex_;  // protects everything
   std::string lines_;
+  size_t begin_ = 0;  // of what was not written yet
   uint64_t dropped_ = 0;
   std::deque<std::pair<uint32_t, std::string>> messages_;  // and their kinds
   std::set<std::string> known_;                            // messages so far

@@ -135,9 +135,17 @@ void InsideBackend::snapshot(const std::string& request, Descriptor file) {
 void InsideBackend::on_request(const std::string& request, Descriptor file) {
   if (request[0] == 'F') answer(request, flush());
   if (request[0] == 'N') snapshot(request, std::move(file));
+  if (request[0] == 'E') exits(request);
   if (request[0] != 'S') return;
   asked_to_stop_ = true;
   stop_ = request;
+}
+
+// The process waits at its exit until its file is complete; not for what it leaves running.
+void InsideBackend::exits(const std::string& request) {
+  ended_ = true;
+  stop_ = request;
+  if (actions_.leaves(pid_)) answer(request, "");
 }
 
 void InsideBackend::read_requests() {
@@ -159,14 +167,17 @@ void InsideBackend::add_descriptors(std::vector<pollfd>& fds) const {
   if (pidfd_ >= 0 && !ended_) fds.push_back({pidfd_, POLLIN, 0});
 }
 
+// The end of the process is seen at once, not when poll() is due: until then its file is
+// incomplete.
 void InsideBackend::accept() {
   CommandBackend::accept();
+  pollfd end{pidfd_, POLLIN, 0};
+  ended_ = ended_ || (pidfd_ >= 0 && ::poll(&end, 1, 0) > 0);
   if (connected_ && !asked_to_stop_) read_requests();
 }
 
 int InsideBackend::poll(uint64_t now) {
-  pollfd end{pidfd_, POLLIN, 0};
-  ended_ = ended_ || (pidfd_ >= 0 ? ::poll(&end, 1, 0) > 0 : process_is_gone(pid_));
+  ended_ = ended_ || (pidfd_ < 0 && process_is_gone(pid_));
   return CommandBackend::poll(now);
 }
 

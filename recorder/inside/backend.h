@@ -26,6 +26,7 @@ namespace luatrace::record {
 struct InsideActions {
   std::function<std::string(pid_t)> open;   // see CommandFile
   std::function<bool(uint64_t)> written;    // waits until that time for the files
+  std::function<bool(pid_t)> leaves;        // it exits; returns whether others are recorded
   std::function<bool(int)> is_replaceable;  // see outputs.h
   std::function<void(const std::shared_ptr<Output>&, SnapshotFile)> snapshot;  // of that output
 };
@@ -49,6 +50,7 @@ class InsideBackend : public CommandBackend {
  private:
   void read_requests();
   void on_request(const std::string& request, Descriptor file);
+  void exits(const std::string& request);
   std::string flush();
   void snapshot(const std::string& request, Descriptor file);
 

@@ -7,19 +7,19 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 
 namespace luatrace::record {
 
 dev_t memfd_device() {
-  static const dev_t device = [] {
-    struct stat st {};
-    const int fd = memfd_create("luatrace", MFD_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0) st.st_dev = 0;
-    if (fd >= 0) close(fd);
-    return st.st_dev;
-  }();
-  return device;
+  static std::atomic<dev_t> known{0};
+  if (known != 0) return known;
+  struct stat st {};
+  const int fd = memfd_create("luatrace", MFD_CLOEXEC);
+  if (fd >= 0 && fstat(fd, &st) == 0) known = st.st_dev;
+  if (fd >= 0) close(fd);
+  return known;
 }
 
 // fstat() would ask the file system, and a hostile one (FUSE) need not answer. Only files in memory

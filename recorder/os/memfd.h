@@ -7,7 +7,7 @@
 namespace luatrace::record {
 
 // The device number of all memfds of ordinary pages: a mount of the kernel's own, so that no file
-// with a name can have it. 0: there are none here.
+// with a name can have it. 0: there are none here. The first call needs a free descriptor.
 dev_t memfd_device();
 
 // Is that open file a memfd of ordinary pages? Works with O_PATH descriptors, too, and asks no file

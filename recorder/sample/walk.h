@@ -5,14 +5,18 @@
 **
 ** The includer defines, before this file:
 **   WALK_FN, WALK_INLINE          how functions are declared, and small ones
-**   WALK_STEP                     how steps of loops are declared, which are of type long
+**   WALK_GLOBAL                   those that the verifier of BPF programs checks once
 **   walk_read(w, to, size, from)  reads memory of the process; 0: it could not
 **   walk_rule(w, offset)          the rule (LT_RULE_*) of that byte of the interpreter's code
 ** and may define
-**   WALK_LOOP(w, n, step)         calls step(i, &w) up to n times, until it returns 1
 **   WALK_HIDE(v)                  hides from the compiler what it knows of the variable v
 **
-** A loop has its variables in struct walk: a BPF program can only run loops that are functions.
+** Before each sample the includer calls walk_forget().
+**
+** The steps of a loop are such a function, with their variables in struct walk: the verifier counts
+** each step of a loop, but not what is in it, and bpf_loop() is not needed.
+** The cost of a walk is that of its calls of walk_read(), hardly that of their sizes. Therefore
+** objects are read as a whole, and stacks in pieces (struct walk_block).
 ** Invariant: a stack is right, or it is marked: where the frames at some place are not known, there
 ** is a WALK_UNKNOWN in their place. All loops are bounded; addresses are never trusted. */
 #ifndef LUATRACE_SAMPLE_WALK_H
@@ -28,28 +32,43 @@
 #define WALK_DEPTH 64       /* slots of the C stack that are searched */
 #define WALK_BETWEEN 64     /* IR instructions between two snapshots */
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
+#define WALK_WORDS 128      /* of memory that is read at once */
 
-#ifndef WALK_LOOP
-#define WALK_LOOP(w, n, step)                                                      \
-  do {                                                                             \
-    struct walk* loop_walk = (w);                                                  \
-    for (uint32_t loop_i = 0; loop_i < (n) && !step(loop_i, &loop_walk); loop_i++) \
-      ;                                                                            \
-  } while (0)
-#endif
+/* Calls step(w, i) up to n times, until it returns 1. */
+#define WALK_LOOP(w, n, step) for (uint32_t loop_i = 0; loop_i < (n) && !step(w, loop_i); loop_i++)
 #ifndef WALK_HIDE
 #define WALK_HIDE(v) (void)(v)
 #endif
-#define WALK_OF(context) (*(struct walk**)(context))
 
 struct walk_registers {
   uint64_t ip, sp, fp, base, pc, dispatch, a, c; /* rip rsp rbp rdx rbx r14 rax rcx */
 };
 
+/* Words of the process's memory that were read at once. */
+struct walk_block {
+  uint64_t from;
+  uint32_t size; /* bytes, 0: none */
+  uint32_t unused;
+  uint64_t words[WALK_WORDS];
+};
+enum walk_which {
+  WALK_THE_GLOBAL, /* a part of the global_State */
+  WALK_THE_STATE,  /* lua_State */
+  WALK_THE_CFRAME, /* a C frame of the VM */
+  WALK_THE_STACK,  /* a part of the Lua stack */
+  WALK_THE_FUNCTION,
+  WALK_THE_PROTO,
+  WALK_THE_TRACE,  /* GCtrace, */
+  WALK_SNAPS,      /* its snapshots, */
+  WALK_ENTRIES_OF, /* the entries of one, */
+  WALK_CODE,       /* its IR */
+  WALK_BLOCKS
+};
+
 /* Variables of loops. */
 struct walk_loop {
-  uint64_t trace, array, place, map, below, own, pc, frame;
-  uint32_t low, high, from, to, entries, last, depth, found;
+  uint64_t trace, array, place, map, own, pc, frame;
+  uint32_t low, high, from, to, entries, last, depth, found, below;
   uint64_t links[WALK_INLINED], functions[WALK_INLINED];
 };
 
@@ -69,6 +88,7 @@ struct walk {
   uint64_t jit_base, trace, place; /* trace: in compiled code, its GCtrace, */
   uint32_t snapshot;               /* and the number of the snapshot that holds there */
   struct walk_loop loop;
+  struct walk_block blocks[WALK_BLOCKS];
   struct walk_frame frames[WALK_FRAMES];
 };
 
@@ -93,7 +113,100 @@ WALK_INLINE uint32_t walk_u8(struct walk* w, uint64_t address) {
   uint8_t value = 0;
   return walk_read(w, &value, sizeof value, address) ? value : 0;
 }
-#define WALK_L(member) walk_word(w, w->L + WALK_OFFSET(w->abi.L_##member))
+
+/* Nothing of the process's memory is known: it has run. */
+WALK_INLINE void walk_forget(struct walk* w) {
+  for (uint32_t i = 0; i < WALK_BLOCKS; i++) w->blocks[i].size = 0;
+}
+
+/* Reads those bytes, or nothing: then walk_take() reads each member by itself. */
+WALK_INLINE int walk_load(struct walk* w, uint32_t which, uint64_t from, uint64_t size) {
+  struct walk_block* b = &w->blocks[which];
+  size = (size + (from & 7) + 7) & ~7ull;
+  uint32_t bytes = size < sizeof b->words ? (uint32_t)size : sizeof b->words;
+  WALK_HIDE(bytes);
+  b->from = from & ~7ull;
+  b->size = 0;
+  if (bytes > sizeof b->words || !walk_read(w, b->words, bytes, b->from)) return 0;
+  b->size = bytes;
+  return 1;
+}
+
+/* The member of `size` bytes at that address: in the lowest ones of the result. */
+WALK_INLINE uint64_t walk_take(struct walk* w, uint32_t which, uint64_t address, uint32_t size) {
+  const struct walk_block* b = &w->blocks[which];
+  const uint64_t at = address - b->from;
+  if (at < b->size && (at & (size - 1)) == 0) return b->words[at / 8 % WALK_WORDS] >> at % 8 * 8;
+  return size == 8   ? walk_word(w, address)
+         : size == 4 ? walk_u32(w, address)
+         : size == 2 ? walk_u16(w, address)
+                     : walk_u8(w, address);
+}
+
+/* The same as functions. */
+WALK_GLOBAL int walk_fetch(struct walk* w, uint32_t which, uint64_t from, uint64_t size) {
+  return w && which < WALK_BLOCKS ? walk_load(w, which, from, size) : 0;
+}
+WALK_GLOBAL uint64_t walk_get(struct walk* w, uint32_t which, uint64_t address, uint32_t size) {
+  return w && which < WALK_BLOCKS ? walk_take(w, which, address, size) : 0;
+}
+
+/* If the block does not have that address, it has `size` bytes from there on now. */
+WALK_INLINE void walk_near(struct walk* w, uint32_t which, uint64_t address, uint64_t size) {
+  if (address - w->blocks[which].from >= w->blocks[which].size) walk_fetch(w, which, address, size);
+}
+
+/* The member at that offset of an object that is read as a whole. sizes: of the member, and of the
+** object from bit 8 on. */
+WALK_GLOBAL uint64_t walk_member(struct walk* w, uint32_t which, uint64_t object, int64_t offset,
+                                 uint32_t sizes) {
+  if (!w || which >= WALK_BLOCKS) return 0;
+  const struct walk_block* b = &w->blocks[which];
+  if (b->size == 0 || b->from != object) walk_load(w, which, object, sizes >> 8);
+  return walk_take(w, which, object + (uint64_t)offset, sizes & 0xff);
+}
+
+/* Members of objects. */
+#define WALK_MEMBER(which, object, all, offset, size) \
+  walk_member(w, which, object, offset, (uint32_t)(all) << 8 | (size))
+#define WALK_STATE(L, member, size) \
+  WALK_MEMBER(WALK_THE_STATE, L, w->abi.L_size, w->abi.L_##member, size)
+#define WALK_CFRAME(at, member, size) \
+  WALK_MEMBER(WALK_THE_CFRAME, at, w->abi.cf_size, w->abi.cf_##member, size)
+#define WALK_FUNCTION(fn, member, size) \
+  WALK_MEMBER(WALK_THE_FUNCTION, fn, w->abi.fn_f + 8, w->abi.member, size)
+#define WALK_PROTO(proto, member, size) \
+  WALK_MEMBER(WALK_THE_PROTO, proto, w->abi.pt_size, w->abi.pt_##member, size)
+#define WALK_TRACE(trace, member, size) WALK_MEMBER(WALK_THE_TRACE, trace, 128, w->abi.member, size)
+#define WALK_G(member) walk_global(w, w->g, w->abi.g_##member)
+#define WALK_L(member) WALK_STATE(w->L, member, 8)
+
+/* What is used of g is close together. */
+WALK_FN int walk_use_global(struct walk* w, uint64_t g) {
+  int32_t first = w->abi.g_vmstate < w->abi.g_cur_L ? w->abi.g_vmstate : w->abi.g_cur_L;
+  if (w->abi.g_jit_base < first) first = w->abi.g_jit_base;
+  const uint64_t from = (g + WALK_OFFSET(first)) & ~7ull;
+  const struct walk_block* b = &w->blocks[WALK_THE_GLOBAL];
+  return (b->size != 0 && b->from == from) || walk_fetch(w, WALK_THE_GLOBAL, from, 256);
+}
+
+/* A word of it. */
+WALK_INLINE uint64_t walk_global(struct walk* w, uint64_t g, int32_t offset) {
+  return walk_get(w, WALK_THE_GLOBAL, g + WALK_OFFSET(offset), 8);
+}
+
+/* A slot of L's stack. The slots below it are read with it, and one above, for the frame's link. */
+WALK_GLOBAL uint64_t walk_slot(struct walk* w, uint64_t address) {
+  if (!w) return 0;
+  const struct walk_block* b = &w->blocks[WALK_THE_STACK];
+  if (address - b->from >= b->size) {
+    const uint64_t stack = WALK_L(stack), end = address + 2 * WALK_SLOT;
+    uint64_t from = end - sizeof b->words;
+    if (from < stack && stack < end) from = stack;
+    walk_load(w, WALK_THE_STACK, from, end - from);
+  }
+  return walk_take(w, WALK_THE_STACK, address, 8);
+}
 
 WALK_INLINE void walk_list(struct walk* w, const struct walk_frame* f) {
   uint32_t n = w->n;
@@ -115,47 +228,47 @@ WALK_INLINE void walk_add(struct walk* w, uint32_t kind, uint64_t what, uint64_t
 
 /* The function of the frame at that base; 0: there is none. */
 WALK_FN uint64_t walk_function(struct walk* w, uint64_t base) {
-  const uint64_t slot = walk_word(w, base - 2 * WALK_SLOT);
+  const uint64_t slot = walk_slot(w, base - 2 * WALK_SLOT);
   const uint64_t address = slot & ((1ull << w->abi.tag_shift) - 1);
   const uint64_t tag = ~(uint64_t)w->abi.type_func << w->abi.tag_shift;
   if (slot - address != tag ||
-      walk_u8(w, address + WALK_OFFSET(w->abi.gc_type)) != (uint32_t)w->abi.type_func)
+      (uint8_t)WALK_FUNCTION(address, gc_type, 1) != (uint32_t)w->abi.type_func)
     return 0;
   return address;
 }
 
 /* The GCproto of that Lua function; 0: it is none. */
 WALK_INLINE uint64_t walk_proto(struct walk* w, uint64_t fn) {
-  if (fn == 0 || walk_u8(w, fn + WALK_OFFSET(w->abi.fn_ffid)) != 0) return 0;
-  return walk_word(w, fn + WALK_OFFSET(w->abi.fn_pc)) - WALK_OFFSET(w->abi.pt_size);
+  if (fn == 0 || (uint8_t)WALK_FUNCTION(fn, fn_ffid, 1) != 0) return 0;
+  return WALK_FUNCTION(fn, fn_pc, 8) - WALK_OFFSET(w->abi.pt_size);
 }
 
 /* Is pc after an instruction of that function? */
 WALK_INLINE int walk_contains(struct walk* w, uint64_t proto, uint64_t pc) {
   const uint64_t code = proto + WALK_OFFSET(w->abi.pt_size);
-  const uint64_t size = walk_u32(w, proto + WALK_OFFSET(w->abi.pt_sizebc));
+  const uint64_t size = (uint32_t)WALK_PROTO(proto, sizebc, 4);
   return proto != 0 && pc > code && pc <= code + size * WALK_OFFSET(w->abi.bc_size);
 }
 
 /* Differs between prototypes that have had the same address, one after the other. */
 WALK_INLINE uint32_t walk_check(struct walk* w, uint64_t proto) {
-  const uint64_t name = walk_word(w, proto + WALK_OFFSET(w->abi.pt_chunkname));
-  const uint32_t line = walk_u32(w, proto + WALK_OFFSET(w->abi.pt_firstline));
-  const uint32_t size = walk_u32(w, proto + WALK_OFFSET(w->abi.pt_sizebc));
+  const uint64_t name = WALK_PROTO(proto, chunkname, 8);
+  const uint32_t line = (uint32_t)WALK_PROTO(proto, firstline, 4);
+  const uint32_t size = (uint32_t)WALK_PROTO(proto, sizebc, 4);
   return walk_mix(name, line, size);
 }
 
 /* Adds the function. Returns 0 if it is none. */
 WALK_FN int walk_add_function(struct walk* w, uint64_t fn, uint64_t pc) {
   if (fn == 0) return 0;
-  const uint32_t ffid = walk_u8(w, fn + WALK_OFFSET(w->abi.fn_ffid));
+  const uint32_t ffid = (uint8_t)WALK_FUNCTION(fn, fn_ffid, 1);
   if (ffid == 0) {
     const uint64_t proto = walk_proto(w, fn);
     const struct walk_frame f = {proto, walk_contains(w, proto, pc) ? pc : 0, WALK_LUA,
                                  walk_check(w, proto)};
     walk_list(w, &f);
   } else if (ffid == 1) {
-    walk_add(w, WALK_C, walk_word(w, fn + WALK_OFFSET(w->abi.fn_f)), 0);
+    walk_add(w, WALK_C, WALK_FUNCTION(fn, fn_f, 8), 0);
   } else {
     walk_add(w, WALK_BUILTIN, ffid, 0);
   }
@@ -169,31 +282,31 @@ WALK_INLINE uint64_t walk_plain(struct walk* w, uint64_t frame) {
 }
 
 /* One of the C frames that walk_entry() passes. */
-WALK_STEP walk_entry_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
-  (void)i;
+WALK_GLOBAL int walk_entry_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  WALK_HIDE(i); /* the verifier needs its value */
   if (w->frame == 0) return 1;
   const uint64_t at = walk_plain(w, w->frame);
-  const int32_t results = (int32_t)walk_u32(w, at + WALK_OFFSET(w->abi.cf_nres));
+  const int32_t results = (int32_t)WALK_CFRAME(at, nres, 4);
   const int resumed = (w->frame & (uint64_t)w->abi.cf_resume) != 0;
   const int found = results >= 0 || resumed;
   if (found) walk_add(w, WALK_ENTRY, at, 0);
   /* The last one of a coroutine stays: it leads to the resumer. */
-  if (!resumed) w->frame = walk_word(w, at + WALK_OFFSET(w->abi.cf_prev));
+  if (!resumed) w->frame = WALK_CFRAME(at, prev, 8);
   return found;
 }
 
 /* C code has entered Lua: passes its C frame, and those before it that have no frame in Lua. */
 WALK_INLINE void walk_entry(struct walk* w) {
-  WALK_LOOP(w, WALK_ENTRIES, walk_entry_step);
+  WALK_LOOP(w, WALK_ENTRIES, walk_entry_step) continue;
 }
 
-WALK_STEP walk_first_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_first_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint64_t frame = w->loop.frame;
-  (void)i;
+  WALK_HIDE(i); /* the verifier needs its value */
   if (frame == 0 || (frame & (uint64_t)w->abi.cf_resume) != 0) return 1;
-  w->loop.frame = walk_word(w, walk_plain(w, frame) + WALK_OFFSET(w->abi.cf_prev));
+  w->loop.frame = WALK_CFRAME(walk_plain(w, frame), prev, 8);
   return 0;
 }
 
@@ -206,19 +319,19 @@ WALK_INLINE void walk_begin(struct walk* w) {
 /* The coroutine that has resumed L becomes the one that is walked. Returns 0 if there is none. */
 WALK_FN int walk_resumer(struct walk* w) {
   w->loop.frame = w->frame;
-  WALK_LOOP(w, WALK_ENTRIES, walk_first_step);
+  WALK_LOOP(w, WALK_ENTRIES, walk_first_step) continue;
   const uint64_t frame = w->loop.frame, at = walk_plain(w, frame);
-  const uint64_t ret = frame != 0 ? walk_word(w, at + WALK_OFFSET(w->abi.cf_ret)) : 0;
+  const uint64_t ret = frame != 0 ? WALK_CFRAME(at, ret, 8) : 0;
   if (ret > w->text && ret < w->text_end) {
     w->frame = at + WALK_OFFSET(w->abi.cf_size);
-    w->L = walk_word(w, w->frame + WALK_OFFSET(w->abi.cf_L));
+    w->L = WALK_CFRAME(w->frame, L, 8);
     /* Its own C frame has flags only in the coroutine. */
     w->frame = WALK_L(cframe);
   } else {
     w->L = WALK_L(resumer);
     w->frame = w->L != 0 ? WALK_L(cframe) : 0;
   }
-  if (w->L == 0 || walk_word(w, w->L + WALK_OFFSET(w->abi.L_glref)) != w->g) return 0;
+  if (w->L == 0 || WALK_L(glref) != w->g) return 0;
   w->base = WALK_L(base);
   w->pc = 0;
   w->listed = 0;
@@ -243,10 +356,10 @@ WALK_FN int walk_down(struct walk* w, uint64_t link) {
   if (distance == 0 || distance > w->base) return 0;
   w->pc = 0;
   if (type == (uint64_t)w->abi.frame_cont) {
-    const uint64_t fn = walk_word(w, w->base + WALK_OFFSET(w->abi.cont_fn));
+    const uint64_t fn = walk_slot(w, w->base + WALK_OFFSET(w->abi.cont_fn));
     if (fn == (uint64_t)w->abi.cont_callback) walk_entry(w);
     if (fn > (uint64_t)w->abi.cont_callback)
-      w->pc = walk_word(w, w->base + WALK_OFFSET(w->abi.cont_pc));
+      w->pc = walk_slot(w, w->base + WALK_OFFSET(w->abi.cont_pc));
   } else if (type == (uint64_t)w->abi.frame_c || type == (uint64_t)w->abi.frame_cp) {
     walk_entry(w);
   } else if (type == (uint64_t)w->abi.frame_vararg) {
@@ -264,7 +377,7 @@ WALK_INLINE int walk_frame(struct walk* w) {
   if (base > w->top || base % WALK_SLOT != 0) return -1;
   if (base <= w->bottom) return base == w->bottom ? 1 : -1;
   if (!w->listed && !walk_add_function(w, walk_function(w, base), w->pc)) return -1;
-  const uint64_t link = w->link != 0 ? w->link : walk_word(w, base - WALK_SLOT);
+  const uint64_t link = w->link != 0 ? w->link : walk_slot(w, base - WALK_SLOT);
   w->link = 0;
   return walk_down(w, link) && w->base < base ? 0 : -1;
 }
@@ -273,14 +386,14 @@ WALK_INLINE int walk_frame(struct walk* w) {
 
 /* -- The whole ----------------------------------------------------------------------- */
 
-WALK_STEP walk_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const int end = walk_frame(w);
   if (i + 1 == WALK_STEPS) w->truncated = 1;
   if (w->truncated) return 1;
   if (end == 0) return 0;
   if (end < 0) walk_add(w, WALK_UNKNOWN, 0, 0);
-  walk_add(w, WALK_COROUTINE, w->L, walk_u32(w, w->L + WALK_OFFSET(w->abi.L_id)));
+  walk_add(w, WALK_COROUTINE, w->L, (uint32_t)WALK_STATE(w->L, id, 4));
   if (++w->coroutines >= WALK_COROUTINES) {
     w->truncated = 1;
     return 1;
@@ -290,17 +403,18 @@ WALK_STEP walk_step(uint32_t i, void* context) {
 
 /* The stack of the thread with the registers w->r in the VM w->g, into w->frames. w->abi, text and
 ** text_end are set. */
-WALK_FN void walk_stack(struct walk* w) {
+WALK_INLINE void walk_stack(struct walk* w) {
   w->n = w->truncated = w->listed = w->snapshot = w->coroutines = 0;
   w->trace = 0;
   w->link = 0;
-  w->L = walk_word(w, w->g + WALK_OFFSET(w->abi.g_cur_L));
   w->state = WALK_OUTSIDE;
-  if (w->L == 0 || walk_word(w, w->L + WALK_OFFSET(w->abi.L_glref)) != w->g) return;
+  if (!walk_use_global(w, w->g)) return;
+  w->L = WALK_G(cur_L);
+  if (w->L == 0 || WALK_L(glref) != w->g) return;
   w->frame = WALK_L(cframe);
   if (!walk_top(w)) return;
   walk_begin(w);
-  WALK_LOOP(w, WALK_STEPS, walk_step);
+  WALK_LOOP(w, WALK_STEPS, walk_step) continue;
 }
 
 #endif

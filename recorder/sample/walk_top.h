@@ -5,7 +5,6 @@
 
 #include "recorder/sample/walk_trace.h"
 
-#define WALK_G(member) walk_word(w, w->g + WALK_OFFSET(w->abi.g_##member))
 #define WALK_J(member) walk_word(w, w->g + WALK_OFFSET(w->abi.g_J) + WALK_OFFSET(w->abi.J_##member))
 
 WALK_INLINE int walk_from(struct walk* w, uint64_t base, uint64_t pc) {
@@ -16,7 +15,7 @@ WALK_INLINE int walk_from(struct walk* w, uint64_t base, uint64_t pc) {
 
 /* The pc that the interpreter has stored before it called C. */
 WALK_INLINE uint64_t walk_saved_pc(struct walk* w) {
-  return w->frame == 0 ? 0 : walk_word(w, walk_plain(w, w->frame) + WALK_OFFSET(w->abi.cf_pc));
+  return w->frame == 0 ? 0 : WALK_CFRAME(walk_plain(w, w->frame), pc, 8);
 }
 
 WALK_INLINE int walk_unknown(struct walk* w, uint64_t base) {
@@ -38,7 +37,7 @@ WALK_FN int walk_pop(struct walk* w, uint64_t base, uint64_t link) {
   w->base = base;
   if (!walk_down(w, link)) return walk_unknown(w, 0);
   /* The frame of a vararg function has another one below. */
-  if (w->listed && !walk_down(w, walk_word(w, w->base - WALK_SLOT))) return walk_unknown(w, 0);
+  if (w->listed && !walk_down(w, walk_slot(w, w->base - WALK_SLOT))) return walk_unknown(w, 0);
   return 1;
 }
 
@@ -60,7 +59,7 @@ WALK_FN int walk_at_trace(struct walk* w) {
     const uint64_t trace = walk_trace_object(w, w->r.c & 0xffffffff);
     const uint32_t exit = (uint32_t)w->r.a, n = w->n;
     walk_from(w, w->jit_base, 0);
-    if (trace != 0 && exit < walk_u16(w, trace + WALK_OFFSET(w->abi.T_nsnap)) &&
+    if (trace != 0 && exit < (uint16_t)WALK_TRACE(trace, T_nsnap, 2) &&
         walk_snapshot(w, trace, exit, 0))
       return 1;
     w->n = n;
@@ -79,7 +78,7 @@ WALK_FN int walk_exit(struct walk* w) {
   const uint32_t n = w->n;
   w->state = WALK_LEAVING;
   walk_from(w, WALK_L(base), 0);
-  if (trace == 0 || exit >= walk_u16(w, trace + WALK_OFFSET(w->abi.T_nsnap)))
+  if (trace == 0 || exit >= (uint16_t)WALK_TRACE(trace, T_nsnap, 2))
     return walk_unknown(w, w->base);
   /* Without inlined calls it is the same frame before and after. */
   if (walk_snapshot(w, trace, (uint32_t)exit, 1)) return 1;
@@ -91,7 +90,7 @@ WALK_FN int walk_exit(struct walk* w) {
 WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
   const uint64_t pc = w->r.pc;
   if (rule == LT_RULE_RESUMED) {
-    w->L = walk_word(w, w->r.sp + WALK_OFFSET(w->abi.cf_L));
+    w->L = WALK_CFRAME(w->r.sp, L, 8);
     w->frame = WALK_L(cframe);
     return walk_from(w, WALK_L(base), 0);
   }
@@ -161,7 +160,7 @@ WALK_INLINE int walk_in_compiled(struct walk* w) {
     walk_trace(w, trace);
     return 1;
   }
-  const uint64_t adjust = walk_u16(w, trace + WALK_OFFSET(w->abi.T_spadjust));
+  const uint64_t adjust = (uint16_t)WALK_TRACE(trace, T_spadjust, 2);
   /* Below the stack pointer is an old return address. */
   if (w->r.sp <= inner - adjust - 8 &&
       walk_in_code(w, trace, walk_word(w, inner - adjust - 8) - 1)) {
@@ -188,12 +187,12 @@ WALK_INLINE int walk_saved(struct walk* w) {
   return walk_unknown(w, 0);
 }
 
-WALK_STEP walk_yield_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
-  const uint64_t at = w->r.sp + 8 * i, ret = walk_word(w, at);
+WALK_GLOBAL int walk_yield_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  const uint64_t at = w->r.sp + 8 * i, ret = walk_get(w, WALK_THE_CFRAME, at, 8);
   if (ret <= w->text || ret >= w->text_end ||
-      walk_word(w, at + 8 + WALK_OFFSET(w->abi.cf_L)) != w->L ||
-      walk_word(w, at + 8 + WALK_OFFSET(w->abi.cf_prev)) != 0)
+      walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_L), 8) != w->L ||
+      walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_prev), 8) != 0)
     return 0;
   w->loop.frame = at + 8;
   return 1;
@@ -204,8 +203,9 @@ WALK_STEP walk_yield_step(uint32_t i, void* context) {
 WALK_FN uint64_t walk_yield(struct walk* w) {
   w->loop.frame = 0;
   /* The status, 1, is stored a moment after that. */
-  if (walk_u8(w, w->L + WALK_OFFSET(w->abi.L_status)) > 1) return 0;
-  WALK_LOOP(w, WALK_DEPTH, walk_yield_step);
+  if ((uint8_t)WALK_STATE(w->L, status, 1) > 1) return 0;
+  walk_fetch(w, WALK_THE_CFRAME, w->r.sp, 8 * WALK_DEPTH + 128);
+  WALK_LOOP(w, WALK_DEPTH, walk_yield_step) continue;
   return w->loop.frame;
 }
 
@@ -232,6 +232,6 @@ WALK_INLINE int walk_in_c(struct walk* w) {
 
 WALK_INLINE int walk_top(struct walk* w) {
   w->jit_base = WALK_G(jit_base);
-  w->vmstate = (int32_t)walk_u32(w, w->g + WALK_OFFSET(w->abi.g_vmstate));
+  w->vmstate = (int32_t)walk_global(w, w->g, w->abi.g_vmstate);
   return w->r.ip >= w->text && w->r.ip < w->text_end ? walk_in_interpreter(w) : walk_in_c(w);
 }

@@ -9,14 +9,14 @@ WALK_FN uint64_t walk_trace_object(struct walk* w, uint64_t number) {
   if (number == 0 || number >= walk_u32(w, J + WALK_OFFSET(w->abi.J_sizetrace))) return 0;
   const uint64_t array = walk_word(w, J + WALK_OFFSET(w->abi.J_trace));
   const uint64_t trace = walk_word(w, array + number * 8);
-  return walk_u8(w, trace + WALK_OFFSET(w->abi.gc_type)) == (uint32_t)w->abi.type_trace ? trace : 0;
+  return (uint8_t)WALK_TRACE(trace, gc_type, 1) == (uint32_t)w->abi.type_trace ? trace : 0;
 }
 
 /* Is that address in its machine code? Then w->place is the offset. */
 WALK_INLINE int walk_in_code(struct walk* w, uint64_t trace, uint64_t address) {
-  const uint64_t code = walk_word(w, trace + WALK_OFFSET(w->abi.T_mcode));
+  const uint64_t code = WALK_TRACE(trace, T_mcode, 8);
   w->place = address - code;
-  return trace != 0 && w->place < walk_u32(w, trace + WALK_OFFSET(w->abi.T_szmcode));
+  return trace != 0 && w->place < (uint32_t)WALK_TRACE(trace, T_szmcode, 4);
 }
 
 /* The head of a trace stores the trace's number where w->vmstate was read: at the first
@@ -42,13 +42,14 @@ WALK_FN uint64_t walk_head(struct walk* w, uint64_t ip) {
   return disp == distance && number > 0 ? (uint64_t)number : 0;
 }
 
-WALK_STEP walk_search_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_search_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint32_t low = w->loop.low, high = w->loop.high, middle = low + (high - low) / 2;
-  (void)i;
+  WALK_HIDE(i); /* the verifier needs its value */
   if (high - low <= 1) return 1;
   const uint64_t at = w->loop.array + middle * WALK_OFFSET(w->abi.snap_size);
-  if (walk_u16(w, at + WALK_OFFSET(w->abi.snap_mcofs)) <= w->place)
+  const uint64_t from = walk_get(w, WALK_SNAPS, at + WALK_OFFSET(w->abi.snap_mcofs), 2);
+  if ((uint16_t)from <= w->place)
     w->loop.low = middle;
   else
     w->loop.high = middle;
@@ -57,52 +58,65 @@ WALK_STEP walk_search_step(uint32_t i, void* context) {
 
 /* Index of the snapshot for w->place; the last one that begins there or before. */
 WALK_FN uint32_t walk_snapshot_at(struct walk* w, uint64_t trace) {
-  const uint32_t count = walk_u16(w, trace + WALK_OFFSET(w->abi.T_nsnap));
-  w->loop.array = walk_word(w, trace + WALK_OFFSET(w->abi.T_snap));
+  const uint32_t count = (uint16_t)WALK_TRACE(trace, T_nsnap, 2);
+  w->loop.array = WALK_TRACE(trace, T_snap, 8);
   w->loop.low = 0;
   w->loop.high = count < WALK_SNAPSHOTS ? count : WALK_SNAPSHOTS;
-  WALK_LOOP(w, 11, walk_search_step);
+  walk_fetch(w, WALK_SNAPS, w->loop.array, w->loop.high * WALK_OFFSET(w->abi.snap_size));
+  WALK_LOOP(w, 11, walk_search_step) continue;
   return w->loop.low;
 }
 
-WALK_STEP walk_moves_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_moves_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   const uint32_t ref = w->loop.from + i;
   if (ref >= w->loop.to) return 1;
   const uint64_t ins = w->loop.array + ref * WALK_OFFSET(w->abi.ir_size);
-  w->loop.found = walk_u8(w, ins + WALK_OFFSET(w->abi.ir_op)) == (uint32_t)w->abi.irop_retf;
+  const uint64_t op = walk_take(w, WALK_CODE, ins + WALK_OFFSET(w->abi.ir_op), 1);
+  w->loop.found = (uint8_t)op == (uint32_t)w->abi.irop_retf;
   return w->loop.found != 0;
 }
 
 /* May the base change in the code of that snapshot? */
 WALK_FN int walk_base_moves(struct walk* w, uint64_t trace, uint32_t index) {
-  const uint32_t count = walk_u16(w, trace + WALK_OFFSET(w->abi.T_nsnap));
-  const uint64_t snap =
-      walk_word(w, trace + WALK_OFFSET(w->abi.T_snap)) + index * WALK_OFFSET(w->abi.snap_size);
-  const uint32_t from = walk_u16(w, snap + WALK_OFFSET(w->abi.snap_ref));
-  uint32_t to = walk_u32(w, trace + WALK_OFFSET(w->abi.T_nins));
+  const uint32_t count = (uint16_t)WALK_TRACE(trace, T_nsnap, 2);
+  const uint64_t snap = WALK_TRACE(trace, T_snap, 8) + index * WALK_OFFSET(w->abi.snap_size);
+  const uint64_t both = 2 * WALK_OFFSET(w->abi.snap_size);
+  walk_near(w, WALK_SNAPS, snap, both);
+  const uint32_t from = (uint16_t)walk_get(w, WALK_SNAPS, snap + WALK_OFFSET(w->abi.snap_ref), 2);
+  uint32_t to = (uint32_t)WALK_TRACE(trace, T_nins, 4);
   if (index + 1 < count)
-    to = walk_u16(w, snap + WALK_OFFSET(w->abi.snap_size) + WALK_OFFSET(w->abi.snap_ref));
+    to = (uint16_t)walk_get(w, WALK_SNAPS,
+                            snap + WALK_OFFSET(w->abi.snap_size) + WALK_OFFSET(w->abi.snap_ref), 2);
   if (to < from || to - from > WALK_BETWEEN) return 1;
-  w->loop.array = walk_word(w, trace + WALK_OFFSET(w->abi.T_ir));
+  w->loop.array = WALK_TRACE(trace, T_ir, 8);
   w->loop.from = from;
   w->loop.to = to;
   w->loop.found = 0;
-  WALK_LOOP(w, WALK_BETWEEN, walk_moves_step);
+  const uint64_t size = WALK_OFFSET(w->abi.ir_size);
+  walk_fetch(w, WALK_CODE, w->loop.array + from * size, (to - from) * size);
+  WALK_LOOP(w, WALK_BETWEEN, walk_moves_step) continue;
   return w->loop.found != 0;
 }
 
+/* The value of a constant; 0: it is none. */
+WALK_GLOBAL uint64_t walk_constant(struct walk* w, uint32_t ref) {
+  if (!w || ref >= (uint32_t)w->abi.ir_bias) return 0;
+  const uint64_t at = w->loop.array + (ref + 1ull) * WALK_OFFSET(w->abi.ir_size);
+  /* Others are beside it. */
+  if (at - w->blocks[WALK_CODE].from >= w->blocks[WALK_CODE].size)
+    walk_fetch(w, WALK_CODE, at - 8ull * 32, 8 * 64);
+  return walk_get(w, WALK_CODE, at, 8);
+}
+
 /* One entry of a snapshot: inlined calls go to w->loop.links and functions. */
-WALK_STEP walk_entries_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_entries_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   if (i >= w->loop.entries) return 1;
-  const uint32_t entry = walk_u32(w, w->loop.map + 4ull * i);
+  const uint32_t entry = (uint32_t)walk_get(w, WALK_ENTRIES_OF, w->loop.map + 4ull * i, 4);
   const uint32_t slot = entry >> (w->abi.snap_slot_shift & 31);
   const uint32_t ref = entry & (uint32_t)w->abi.snap_ref_mask;
-  uint64_t value = 0;
-  if (ref < (uint32_t)w->abi.ir_bias)
-    value = walk_word(w, w->loop.array + (ref + 1ull) * WALK_OFFSET(w->abi.ir_size));
-  if (slot == 0) w->loop.own = value;
+  if (slot == 0) w->loop.own = walk_constant(w, ref);
   if ((entry & (uint32_t)w->abi.snap_frame) != 0 && slot > 1) {
     uint32_t depth = w->loop.depth;
     WALK_HIDE(depth);
@@ -110,20 +124,20 @@ WALK_STEP walk_entries_step(uint32_t i, void* context) {
       w->loop.found = 0;
       return 1;
     }
-    w->loop.links[depth] = value;
-    w->loop.functions[depth] = slot == w->loop.last + 1 ? w->loop.below : 0;
+    w->loop.links[depth] = walk_constant(w, ref);
+    w->loop.functions[depth] = slot == w->loop.last + 1 ? walk_constant(w, w->loop.below) : 0;
     w->loop.depth = depth + 1;
   }
-  w->loop.below = value;
+  w->loop.below = ref;
   w->loop.last = slot;
   return 0;
 }
 
 /* Adds an inlined call, of those found the innermost. */
-WALK_STEP walk_inlined_step(uint32_t i, void* context) {
-  struct walk* w = WALK_OF(context);
+WALK_GLOBAL int walk_inlined_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
   uint32_t depth = w->loop.depth - 1;
-  (void)i;
+  WALK_HIDE(i); /* the verifier needs its value */
   WALK_HIDE(depth);
   if (depth >= WALK_INLINED) return 1;
   w->loop.depth = depth;
@@ -145,20 +159,24 @@ WALK_STEP walk_inlined_step(uint32_t i, void* context) {
 /* Adds the calls that the trace has inlined at that snapshot, and leaves the frame at w->jit_base
 ** for walk_step(). Returns 0 if they are not known. */
 WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int may_move) {
-  const uint64_t snap =
-      walk_word(w, trace + WALK_OFFSET(w->abi.T_snap)) + index * WALK_OFFSET(w->abi.snap_size);
+  const uint64_t snap = WALK_TRACE(trace, T_snap, 8) + index * WALK_OFFSET(w->abi.snap_size);
   struct walk_loop* loop = &w->loop;
-  loop->array = walk_word(w, trace + WALK_OFFSET(w->abi.T_ir));
-  loop->entries = walk_u8(w, snap + WALK_OFFSET(w->abi.snap_nent));
-  loop->map = walk_word(w, trace + WALK_OFFSET(w->abi.T_snapmap)) +
-              4ull * walk_u32(w, snap + WALK_OFFSET(w->abi.snap_mapofs));
-  loop->pc = (walk_word(w, loop->map + 4ull * loop->entries) >> 8) + 4;
-  loop->below = loop->own = 0;
+  loop->array = WALK_TRACE(trace, T_ir, 8);
+  walk_near(w, WALK_SNAPS, snap, WALK_OFFSET(w->abi.snap_size));
+  loop->entries = (uint8_t)walk_get(w, WALK_SNAPS, snap + WALK_OFFSET(w->abi.snap_nent), 1);
+  loop->map = WALK_TRACE(trace, T_snapmap, 8) +
+              4ull * (uint32_t)walk_get(w, WALK_SNAPS, snap + WALK_OFFSET(w->abi.snap_mapofs), 4);
+  walk_fetch(w, WALK_ENTRIES_OF, loop->map, 4ull * loop->entries + 8);
+  const uint64_t end = loop->map + 4ull * loop->entries;
+  const uint64_t low = (uint32_t)walk_get(w, WALK_ENTRIES_OF, end, 4);
+  loop->pc = ((low | walk_get(w, WALK_ENTRIES_OF, end + 4, 4) << 32) >> 8) + 4;
+  loop->own = 0;
+  loop->below = UINT32_MAX; /* no constant */
   loop->last = loop->depth = 0;
   loop->found = 1;
-  WALK_LOOP(w, 256, walk_entries_step);
+  WALK_LOOP(w, 256, walk_entries_step) continue;
   if (loop->found == 0 || (may_move && (loop->depth > 0 || loop->own != 0))) return 0;
-  WALK_LOOP(w, WALK_INLINED, walk_inlined_step);
+  WALK_LOOP(w, WALK_INLINED, walk_inlined_step) continue;
   if (loop->found == 0) return 0;
   w->pc = loop->pc;
   /* A tail call has replaced the function of the frame where the trace began. */
@@ -171,8 +189,8 @@ WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int ma
 
 /* Compiled code at w->place of that trace. */
 WALK_FN void walk_trace(struct walk* w, uint64_t trace) {
-  const uint32_t size = walk_u32(w, trace + WALK_OFFSET(w->abi.T_szmcode));
-  const uint32_t adjust = walk_u16(w, trace + WALK_OFFSET(w->abi.T_spadjust));
+  const uint32_t size = (uint32_t)WALK_TRACE(trace, T_szmcode, 4);
+  const uint32_t adjust = (uint16_t)WALK_TRACE(trace, T_spadjust, 2);
   const uint32_t tail = 5 + (adjust == 0 ? 0 : adjust < 128 ? 4 : 7);
   const uint32_t index = walk_snapshot_at(w, trace), n = w->n;
   w->base = w->jit_base;
@@ -180,7 +198,7 @@ WALK_FN void walk_trace(struct walk* w, uint64_t trace) {
   w->trace = trace;
   w->snapshot = index;
   /* The last instructions jump to another trace, and the base is that one's already. */
-  if (walk_u16(w, trace + WALK_OFFSET(w->abi.T_link)) != 0 && w->place + tail >= size) return;
+  if ((uint16_t)WALK_TRACE(trace, T_link, 2) != 0 && w->place + tail >= size) return;
   if (walk_snapshot(w, trace, index, walk_base_moves(w, trace, index))) return;
   w->n = n;
   w->listed = 0;

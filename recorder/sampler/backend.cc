@@ -118,8 +118,9 @@ class SamplingBackend : public Backend {
  private:
   struct Live {
     uint64_t attached_ns = 0, look_ns = 0, pause_ns = kFirstLook;
-    bool has_lua = false, began = false;
-    std::string problem;  // why its LuaJIT cannot be used
+    bool has_lua = false;
+    std::string problem;   // why its LuaJIT cannot be used
+    bool lasting = false;  // the problem will not pass
   };
   Attached look(pid_t pid, Live& live);
   void look_again(uint64_t now);
@@ -149,7 +150,7 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
     return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
             explain_no_access(pid, search.error)};
   std::vector<FoundImage> images;
-  if (!search.unusable.empty()) live.problem = search.unusable[0];
+  if (!search.unusable.empty()) live.problem = search.unusable[0], live.lasting = true;
   for (const LuaImage& image : search.ours) {
     FoundImage f;
     f.image = image;
@@ -157,7 +158,7 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
     if (why.empty())
       images.push_back(std::move(f));
     else
-      live.problem = printable(image.path) + " cannot be used: " + why;
+      live.problem = printable(image.path) + " cannot be used: " + why, live.lasting = true;
   }
   if (images.empty() && live.attached_ns != 0) return {};
   std::string why;
@@ -169,6 +170,7 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   host_.drainer().call([&] { added = source_->add(pid, number, output, std::move(images)); });
   if (added == Added::kNoPlace) {
     live.has_lua = false;  // it is looked at again: one may end
+    live.lasting = false;
     live.problem = "there are " + std::to_string(SMP_IMAGES) + " other LuaJITs at the moment";
   }
   if (added != Added::kTooMany) return {};
@@ -206,8 +208,8 @@ void SamplingBackend::look_again(uint64_t now) {
 
 // Once: the user may have expected Lua functions.
 void SamplingBackend::warn_no_lua(pid_t pid, Live& live, uint64_t now) {
-  if (warned_no_lua_ || live.has_lua || options_.kernel_only || now < live.attached_ns + kNoLuaNs)
-    return;
+  if (warned_no_lua_ || live.has_lua || options_.kernel_only) return;
+  if (!live.lasting && now < live.attached_ns + kNoLuaNs) return;
   const bool other_lua = std::any_of(live_.begin(), live_.end(),
                                      [](const auto& entry) { return entry.second.has_lua; });
   if (live.problem.empty() && (other_lua || options_.several())) return;

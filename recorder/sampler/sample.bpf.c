@@ -22,14 +22,9 @@ static __always_inline int walk_read(struct walk *w, void *to, __u32 size, __u64
 }
 static __always_inline __u32 walk_rule(struct walk *w, __u64 offset);
 #define WALK_FN static __noinline
+#define WALK_GLOBAL __noinline
 #define WALK_INLINE static __always_inline
-#define WALK_STEP static long
 #define WALK_HIDE(v) asm volatile("" : "+r"(v))
-#define WALK_LOOP(w, n, step) \
-  do { \
-    struct walk *loop_walk = (w); \
-    bpf_loop(n, step, &loop_walk, 0); \
-  } while (0)
 #include "recorder/sample/walk.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -39,8 +34,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 struct mm_struct {
   unsigned long start_stack;
 } __attribute__((preserve_access_index));
+struct thread_struct {
+  unsigned long fsbase;
+} __attribute__((preserve_access_index));
 struct task_struct {
   struct mm_struct *mm;
+  struct thread_struct thread;
   unsigned int __state;
 } __attribute__((preserve_access_index));
 struct vm_area_struct {
@@ -137,12 +136,14 @@ static __always_inline __u32 walk_rule(struct walk *w, __u64 offset) {
 
 /* -- Which Lua VM ---------------------------------------------------------------------- */
 
-/* Is there a Lua VM? Then its C frame is in *frame. */
+/* Is there a Lua VM? Then its C frame is in k->found_frame. What cannot be read is not tried again. */
 static __noinline bool is_vm(struct work *k, __u64 g) {
   struct walk *w = &k->walk;
-  __u64 L = walk_word(w, g + WALK_OFFSET(w->abi.g_cur_L));
-  if (L == 0 || walk_word(w, L + WALK_OFFSET(w->abi.L_glref)) != g) return false;
-  k->found_frame = walk_plain(w, walk_word(w, L + WALK_OFFSET(w->abi.L_cframe)));
+  if (!walk_use_global(w, g)) return false;
+  __u64 L = walk_global(w, g, w->abi.g_cur_L);
+  if (L == 0 || !walk_fetch(w, WALK_THE_STATE, L, w->abi.L_size)) return false;
+  if (WALK_STATE(L, glref, 8) != g) return false;
+  k->found_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
   return true;
 }
 
@@ -150,12 +151,21 @@ static __always_inline bool on_stack(const struct work *k) {
   return k->found_frame >= k->sp && k->found_frame < k->end;
 }
 
-/* The VM of this thread is the one with the innermost C frame. */
-static long vm_step(__u32 i, void *context) {
-  struct work *k = *(struct work **)context;
+/*
+** May the value that was in the register of a Lua VM be one? A page fault costs more than looking, so C
+** code's values are not tried if there is only one VM, and it is another one.
+*/
+static __always_inline bool may_be_vm(struct work *k, __u64 g, __u64 vms) {
   struct walk *w = &k->walk;
-  (void)i;
-  if (k->vm == 0) return 1;
+  __u64 first = walk_word(w, vms);
+  return first + WALK_OFFSET(w->abi.vm_g) == g ||
+         walk_word(w, first + WALK_OFFSET(w->abi.vm_next)) != 0;
+}
+
+/* The VM of this thread is the one with the innermost C frame. */
+__noinline int vm_step(struct work *k) {
+  if (!k || k->vm == 0) return 1;
+  struct walk *w = &k->walk;
   __u64 g = k->vm + WALK_OFFSET(w->abi.vm_g);
   if (is_vm(k, g) && on_stack(k)) {
     k->found = g;
@@ -167,13 +177,13 @@ static long vm_step(__u32 i, void *context) {
 
 static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   struct walk *w = &k->walk;
-  struct work *context = k;
   __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
   bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
-  if (is_vm(k, candidate) && (in_text || k->found_frame == 0 || on_stack(k))) return candidate;
+  if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
+      (in_text || k->found_frame == 0 || on_stack(k))) return candidate;
   k->found = 0;
   k->vm = walk_word(w, vms);
-  bpf_loop(SMP_VMS, vm_step, &context, 0);
+  for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;
   k->end = end;
   return k->found;
 }
@@ -186,10 +196,22 @@ static long take_end(struct task_struct *task, struct vm_area_struct *vma, void 
   return 0;
 }
 
-/* The end of the C stack: of its mapping, or of what main() has been given. */
+/* The kernel maps nothing else so close to main()'s stack: it leaves 128 MB or more. */
+#define MAIN_STACK (64u << 20)
+
+/* What the C library keeps of a thread is above its stack, in the same mapping. */
+#define THREAD_SIZE 0x1000
+
+/* The end of the C stack: of its mapping, or of what main() has been given; 0: not known. */
 static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
   __u64 end = 0, start = BPF_CORE_READ(task, mm, start_stack);
-  bpf_find_vma(task, sp, take_end, &end, 0);
+  if (start > sp && start - sp < MAIN_STACK) return start;
+  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma)) {
+    bpf_find_vma(task, sp, take_end, &end, 0);
+  } else { /* before Linux 5.17 */
+    end = BPF_CORE_READ(task, thread.fsbase);
+    end = end > sp && end - sp < MAIN_STACK ? end + THREAD_SIZE : 0;
+  }
   return start > sp && start < end ? start : end;
 }
 
@@ -207,7 +229,7 @@ static __always_inline bool use_image(struct work *k, const struct smp_mapped *m
 }
 
 /* Walks the Lua stack, if the thread runs one. */
-static __always_inline bool try_image(struct work *k, const struct smp_mapped *m, __u32 number) {
+static __noinline bool try_image(struct work *k, const struct smp_mapped *m, __u32 number) {
   struct walk *w = &k->walk;
   if (m->text == 0 || !use_image(k, m)) return false;
   __u64 g = find_vm(k, m->vms);
@@ -218,20 +240,20 @@ static __always_inline bool try_image(struct work *k, const struct smp_mapped *m
   k->record.g = g;
   k->record.mapped = number;
   k->record.state = w->state;
-  __u64 L = walk_word(w, g + WALK_OFFSET(w->abi.g_cur_L));
-  k->record.coroutine = walk_u32(w, L + WALK_OFFSET(w->abi.L_id));
-  k->record.lua_frame = walk_plain(w, walk_word(w, L + WALK_OFFSET(w->abi.L_cframe)));
-  if (w->abi.flags & LTA_EXDATA)
-    k->record.request = walk_word(w, L + WALK_OFFSET(w->abi.L_exdata));
+  __u64 L = walk_global(w, g, w->abi.g_cur_L);
+  k->record.coroutine = WALK_STATE(L, id, 4);
+  k->record.lua_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
+  if (w->abi.flags & LTA_EXDATA) k->record.request = WALK_STATE(L, exdata, 8);
   if (w->truncated) k->record.flags |= SMP_TRUNCATED;
   return true;
 }
 
-static __noinline int walk_lua(struct work *k, const struct smp_process *p) {
+static __always_inline int walk_lua(struct work *k, const struct smp_process *p) {
   struct walk *w = &k->walk;
   k->record.g = k->record.request = k->record.lua_frame = 0;
   k->record.coroutine = k->record.state = 0;
   w->n = 0;
+  walk_forget(w);
   w->r.ip = k->regs[RIP];
   w->r.sp = k->regs[RSP];
   w->r.fp = k->regs[RBP];

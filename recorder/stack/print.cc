@@ -59,10 +59,11 @@ std::string call_text(ImageStacks& image, const Calls& calls, size_t i) {
   const Call& call = calls.list[i];
   const std::string name = printable(image.names->of(calls, i));
   if (call.kind != Callee::kLua)
-    return (call.kind == Callee::kC ? "[C]  " : "[builtin]  ") + (name.empty() ? "?" : name);
+    return "[C]  " + (name.empty() ? "?" : name);  // as in tracebacks of the VM
   const Proto& p = *call.proto;
   const uint32_t line = image.protos->line(p, call.position);
-  const std::string shown = p.first_line == 0 ? "main chunk" : place(p, p.first_line);
+  const std::string shown =
+      p.first_line == 0 ? "main chunk" : "function <" + place(p, p.first_line) + ">";
   return (call.about ? "about " : "") + place(p, line) + "  " + (name.empty() ? shown : name);
 }
 

@@ -10,15 +10,22 @@ constexpr size_t kMaxCalls = 256;        // of one coroutine
 constexpr uint64_t kMaxFrames = 300000;  // more than a stack has slots
 
 constexpr uint64_t kLuaMask = 3;
-constexpr uint64_t kFfiCallback = 1;  // in place of a continuation's address
+constexpr const char* kHiddenChunk = "=[luatrace]";  // LUATRACE_HIDDEN (luatrace.h)
+constexpr uint64_t kFfiCallback = 1;                 // in place of a continuation's address
 
 }  // namespace
 
-void add(Calls& calls, const Call& call) {
+// The module's section() calls what it runs by pcall.
+bool add(Calls& calls, const Call& call) {
+  if (call.kind == Callee::kLua && call.proto->chunk == kHiddenChunk) {
+    if (!calls.list.empty() && calls.list.back().kind == Callee::kBuiltin) calls.list.pop_back();
+    return false;
+  }
   if (calls.list.size() < kMaxCalls)
     calls.list.push_back(call);
   else
     calls.more++;
+  return true;
 }
 
 Call Walk::function(uint64_t address, uint64_t pc) {
@@ -75,12 +82,13 @@ void Walk::append(Calls& calls, Top top, uint64_t stack) {
   bool about = top.about, listed = top.listed;
   for (uint64_t i = 0; at.base > bottom && i < kMaxFrames; i++) {
     const uint64_t slot = memory_.word(at.base - 2 * kSlot);
+    bool hidden = false;
     if (!listed && !is_tagged(slot, kThread)) {  // else a frame that no function has
       Call call = call_at(at.base, at.pc);
       call.about = about && call.kind == Callee::kLua;
       if (call.kind == Callee::kUnknown) calls.broken = true;
       if (calls.broken) return;
-      add(calls, call);
+      hidden = !add(calls, call);
       about = false;
     }
     const auto next = down(at.base);
@@ -89,7 +97,7 @@ void Walk::append(Calls& calls, Top top, uint64_t stack) {
       return;
     }
     listed = false;
-    if (!calls.list.empty() && calls.more == 0)
+    if (!hidden && !calls.list.empty() && calls.more == 0)
       calls.list.back().named_by_caller = next->by_instruction;
     at = *next;
   }

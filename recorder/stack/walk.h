@@ -73,7 +73,8 @@ class Walk {
   Prototypes& protos_;
 };
 
-// Appends one call, or counts it if there are many.
-void add(Calls& calls, const Call& call);
+// Appends one call, or counts it if there are many. False: it is the Lua module's, not the
+// program's, and left out with what it calls by itself.
+bool add(Calls& calls, const Call& call);
 
 }  // namespace luatrace::record::stack

@@ -34,6 +34,7 @@ for how in jit interpreter; do
   short() { read_stacks $target && jq -e '.processes[0].stopped_ns | . > 0 and . <= 100e6' "$scratch/stack.json" >/dev/null; }
   within 30 "a stop of 100 ms or less" short
   stack -p $target >"$scratch/text"
+  grep -qx '    \[C\]  yield' "$scratch/text" || fail "text: $(cat "$scratch/text")"
   grep -q 'stack.lua:24  middle$' "$scratch/text" || fail "text: $(cat "$scratch/text")"
   grep -q '^  500 coroutines (.*): suspended$' "$scratch/text" || fail "text: $(cat "$scratch/text")"
   all_off $target || fail "something was written into the process"

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "driver"))
 
 import runner  # noqa: E402
+import sample_stacks  # noqa: E402
 from setup import Missing, Program, programs  # noqa: E402
 from table import Samples, Table, geomean, quartile_spread  # noqa: E402
 
@@ -84,6 +85,27 @@ class Interleave(unittest.TestCase):
             samples = runner.interleave({"slow": "slow", "fast": "fast"}, None, 0, 3, 0.05, equally=True)
         self.assertEqual([len(r) for s in samples.values() for r in s.rounds], [5] * 6)
         self.assertEqual(runs[2:], [(5, turn) for turn in range(3) for _ in took])
+
+
+class SampledStacks(unittest.TestCase):
+    TREE = "1 0 0\n2 1 10\n3 2 20\n"  # 10 calls 20
+
+    def result(self, node, *frames):
+        counts = sample_stacks.count("7 C %d %s" % (node, ";".join(frames)), self.TREE)
+        return [name for name, n in counts["C"].items() if n]
+
+    def test_each_result(self):
+        main, outer, inner = ("L:@shadow.lua:%d:f" % line for line in (0, 10, 20))
+        store, other = "L:@shadow.lua:5:enter", "L:@other.lua:20:f"
+        self.assertEqual(self.result(3, "N:x", main, outer, "builtin#1", inner, "N:x"), ["right"])
+        self.assertEqual(self.result(1, main, other), ["right"])
+        self.assertEqual(self.result(2, main, outer, inner), ["one more"])
+        self.assertEqual(self.result(3, main, outer, "N:x"), ["one less"])
+        self.assertEqual(self.result(3, main, "unknown"), ["unknown"])
+        self.assertEqual(self.result(2, main, outer, inner, store, "N:x"), ["storing"])
+        self.assertEqual(self.result(0, main, outer), ["storing"])
+        for wrong in ((main,), (main, inner), (main, inner, outer), (main, outer, outer, inner)):
+            self.assertEqual(self.result(3, *wrong), ["wrong"])
 
 
 if __name__ == "__main__":

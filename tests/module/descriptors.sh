@@ -15,6 +15,16 @@ touch "$scratch/none.new" "$scratch/closed.new"
 timeout 25 luajit "$lua" none "$scratch/none" 2>"$scratch/none.err" || true
 recorded none
 
+# A recorder that can take no ring says so, and the start fails.
+cat >"$scratch/few.lua" <<'END'
+local ok, why = require("luatrace").start()
+print(ok, why)
+END
+for n in 10 11 12; do
+  (ulimit -n $n && luajit "$scratch/few.lua") >"$scratch/few" 2>&1 || fail "the program: $(cat "$scratch/few")"
+  grep -E '^nil.*([Tt]oo (many|few)|descriptor)' "$scratch/few" >/dev/null || fail "with $n descriptors: $(cat "$scratch/few")"
+done
+
 command -v strace >/dev/null || skip "strace is not installed (scripts/deps --test)"
 strace -qq -e trace=poll,ppoll -o "$scratch/polls" luajit "$lua" closed "$scratch/closed" <&- >&- 2>&- || true
 recorded closed

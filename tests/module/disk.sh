@@ -63,3 +63,17 @@ EOF
 mkdir "$scratch/temporary"
 TMPDIR=$scratch/temporary unshare -m bash -c 'mount -t tmpfs -o size=2m none "$1" || exit 77; exec luajit "$2" "$1" "$3"' \
   sh "$scratch/temporary" "$scratch/flight.lua" "$scratch" >"$scratch/out" 2>&1 || fail "$(cat "$scratch/out")"
+
+# A recording without a file whose temporary one does not fit: what is full is named.
+cat >"$scratch/full.lua" <<'EOF'
+local trace = require "luatrace"
+local folder = ...
+assert(trace.start())
+os.execute("dd if=/dev/zero of=" .. folder .. "/fill bs=4k 2>/dev/null")
+for i = 1, 20000 do loadstring("return " .. i, "=chunk" .. i)() end
+local ok, why = trace.stop()
+assert(ok == nil and why:find("the temporary file in " .. folder .. " (TMPDIR): ", 1, true) and
+  why:find("No space left on device", 1, true), why)
+EOF
+TMPDIR=$scratch/temporary unshare -m bash -c 'mount -t tmpfs -o size=512k none "$1" || exit 77; exec luajit "$2" "$1"' \
+  sh "$scratch/temporary" "$scratch/full.lua" >"$scratch/out" 2>&1 || fail "$(cat "$scratch/out")"

@@ -28,5 +28,9 @@ elseif arg[1] == "hang" then
     local x = 0 while true do x = x + 1 end
   end
   coroutine.wrap(hang)()
+elseif arg[1] == "exits" then
+  print "end"
+  object:method("x")
+  os.exit(0)
 end
 print "end"

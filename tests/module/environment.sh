@@ -13,14 +13,18 @@ run() { # VALUE WORDS...: the program prints what it prints without the variable
   same "what the program prints" "$(LUATRACE=$value luajit "$program" "$@" 2>"$err")" end
 }
 # Addresses and the folder of the program are left out.
-lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ ]*environment.lua|environment.lua|g' "$1"; }
+lines() { sed 's/0x[0-9a-f]\{6,\}/ADDRESS/g; s|[^ <]*environment.lua|environment.lua|g' "$1"; }
 case $1 in
   record)
     run "mode=record,out=$scratch/t.%p.bin,include=*environment.lua" calls
     [ "$(ls "$scratch"/t.*.bin | wc -l)" = 1 ] || fail "not one file: $(ls "$scratch"; cat "$err")"
     same "messages" "$(cat "$err")" ""
-    complete() { luatrace-analyze --strict --json "$scratch"/t.*.bin 2>/dev/null >"$scratch/json"; }
-    within 20 "the file" complete
+    # The file is complete when the program has ended, by os.exit() or without.
+    luatrace-analyze --strict --json "$scratch"/t.*.bin 2>"$err" >"$scratch/json" || fail "$(cat "$err")"
+    for n in 1 2 3 4 5 6; do
+      run "mode=record,out=$scratch/again.bin" exits
+      luatrace-analyze --strict -q "$scratch/again.bin" 2>"$err" >"$scratch/text" || fail "run $n: $(cat "$err")"
+    done
     same "calls of method" "$(jq '.functions[] | select(.name == "method") | .calls' "$scratch/json")" 100
     same "chunks" "$(jq -r '[.functions[] | select(.kind == "lua") | .chunk | sub(".*/"; "")] | unique | join(" ")' "$scratch/json")" environment.lua
     ;;
@@ -63,12 +67,12 @@ case $1 in
       # The first may have come before the loop.
       same "stacks ($how)" "$(lines "$err" | sed '1,/end of/d' | sed -n '2,/end of/p' | sed 's/process [0-9]*//' | grep -v '\[C\]  ?$')" \
 '  coroutine ADDRESS: running
-    environment.lua:28  environment.lua:26
+    environment.lua:28  function <environment.lua:26>
   coroutine ADDRESS: not started
     environment.lua:3
   coroutine ADDRESS: suspended
     [C]  yield
-    environment.lua:24  environment.lua:24
+    environment.lua:24  function <environment.lua:24>
   coroutine ADDRESS (main): normal
     environment.lua:30  main chunk
 luatrace: end of the stacks'
@@ -90,10 +94,17 @@ luatrace: end of the stacks'
   wrong)
     for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \
         mode=trace,mode=tag args,mode=trace,args mode=trace,out=a,out=b mode=stuck,signal=USR1,signal=USR2 \
+        mode=record,args mode=record,signal=10 mode=tag,include=x mode=stuck,args mode=trace,signal=10 mode=trace,args=1 \
         mode=record,out= "mode=record,out=$scratch/none/x" "$(printf 'mode=trace,%5000s' x)"; do
       run "$value" calls
       grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"
       same "lines of $value" "$(wc -l <"$err")" 1
+    done
+    # The advice is not that of luatrace-record's command line.
+    echo text >"$scratch/text"
+    for out in - "$scratch/text" "$scratch/%n"; do
+      run "mode=record,out=$out" calls
+      ! grep -e ' -o\|--force\|--help\|--inside' "$err" || fail "out=$out: options in a message"
     done
     run "" calls
     same "an empty value" "$(cat "$err")" ""

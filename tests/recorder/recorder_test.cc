@@ -216,8 +216,8 @@ TEST_F(RecorderTest, ASlowProgramMakesFewBlocks) {
 }
 
 TEST_F(RecorderTest, LossIsCountedAndReported) {
-  ASSERT_EQ(
-      0, record({"log=" + path("log"), "ring=2,drop", "events=5000000", "space", "close", "lost"}))
+  ASSERT_EQ(0, record({"log=" + path("log"), "ring=2,drop", "pause", "events=200000", "continue",
+                       "events=200000", "space", "close", "lost"}))
       << err();
   const auto f = file();
   EXPECT_TRUE(log() == f.words(1));

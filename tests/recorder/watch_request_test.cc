@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -105,9 +106,33 @@ TEST_F(WatchLogTest, ControlCharactersAreEscaped) {
 }
 
 TEST_F(WatchLogTest, WhatNobodyReadsIsBounded) {
-  for (int i = 0; i < 200000; i++) read(record(LTW_HIT, "12345678901234567890"));
+  for (int i = 0; i < 200000; i++) read(record(LTW_HIT, std::string(98, 'x')));
   EXPECT_LE(log_.next(1 << 30).size(), WatchLog::kMaxBytes);
-  EXPECT_GT(log_.dropped(), 100000u);
+  EXPECT_GT(log_.dropped(), 10000u);
+  EXPECT_EQ(200000u, log_.dropped() + log_.lines());
+}
+
+// What is written in parts, while more comes, is all of it, in its order.
+TEST_F(WatchLogTest, PartsAreWrittenOnce) {
+  std::string all;
+  for (int i = 0; i < 2000; i++) {
+    read(record(LTW_HIT, "i=" + std::to_string(i)));
+    const std::string part = log_.next(17 + i % 40);
+    all += part;
+    log_.written(part.size());
+  }
+  while (log_.held() > 0) {
+    const std::string part = log_.next(50);
+    all += part;
+    log_.written(part.size());
+  }
+  EXPECT_EQ("", log_.next(50));
+  size_t at = 0;
+  for (int i = 0; i < 2000; i++) {
+    at = all.find("i=" + std::to_string(i) + "\n", at);
+    ASSERT_NE(std::string::npos, at) << i;
+  }
+  EXPECT_EQ(2000, std::count(all.begin(), all.end(), '\n'));
 }
 
 TEST_F(WatchLogTest, EndlessPiecesAreBounded) {

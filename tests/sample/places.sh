@@ -29,7 +29,20 @@ local function busy(cpu) while os.clock() < cpu and os.time() < last do end end
 busy(tonumber(arg[1]))
 END
 
-"$record" --sample 997 -q -o "$scratch/p.bin" -- bash -c 'for i in {0..39}; do "$0/luajit$i" "$0/busy.lua" 0.15; done' "$scratch"
+# Each ends once it has worked while it was recorded.
+cat >"$scratch/each.sh" <<'END'
+source "$1"
+for i in {0..39}; do
+  "$2/luajit$i" "$2/busy.lua" 90 &
+  within 60 "process $! to be recorded" grep -q "process $! (luajit$i) is being recorded" "$2/p.err"
+  works $! 20
+  kill -9 $!
+  wait $! 2>/dev/null || true
+done
+END
+: >"$scratch/p.err"
+"$record" --sample 997 -v -o "$scratch/p.bin" -- bash "$scratch/each.sh" "$(dirname "$0")/../lib.sh" "$scratch" \
+  2>"$scratch/p.err"
 samples "$scratch/p.bin" >"$scratch/p.txt"
 found=$(awk '/:busy/ { print $1 }' "$scratch/p.txt" | sort -u | wc -l)
 same "programs with Lua functions" "$found" 40

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Prints the samples of a trace, one a line: thread, what it did, and its stack, the outermost first.
 
-  samples.py TRACE
+  samples.py TRACE [--request]
 
   TID STATE[,off-cpu][,truncated] FRAME;FRAME;...
 
+--request: after the state, the host's word of the coroutine, 0: none.
 A frame is L:CHUNK:LINE:NAME, C:ADDRESS (a C function that Lua called), builtin#N, [GC], [JIT],
 K:NAME (kernel), N:FILE (native code), coroutine:ID, or unknown. A second reader of the format beside
 the analyzer, so that the tests of the recorder do not depend on that one."""
@@ -65,7 +66,7 @@ class Trace:
 
     def sample(self, stream, r):
         _, n, state, flags, tick, weight, tid = struct.unpack_from("<IHBBQQi", r)
-        return stream, tid, state, flags, weight, struct.unpack_from("<%dQ" % n, r, 48)
+        return stream, tid, state, flags, weight, struct.unpack_from("<%dQ" % n, r, 48), struct.unpack_from("<Q", r, 40)[0]
 
     def frame(self, stream, f):
         kind, value = f & 15, f >> 4
@@ -82,8 +83,11 @@ class Trace:
 def main():
     with open(sys.argv[1], "rb") as f:
         trace = Trace(f.read())
-    for stream, tid, state, flags, weight, frames in trace.samples:
+    with_request = sys.argv[2:] == ["--request"]
+    for stream, tid, state, flags, weight, frames, request in trace.samples:
         what = STATES[state] + (",off-cpu" if flags & 1 else "") + (",truncated" if flags & 2 else "")
+        if with_request:
+            what += " %d" % (request - 1 if request else 0)
         print(tid, what, ";".join(trace.frame(stream, f) for f in reversed(frames)))
     print("lost %d, end %s" % (trace.end[1] if trace.end else -1, "yes" if trace.end else "no"), file=sys.stderr)
 

@@ -41,6 +41,8 @@ EARLIER = {"suspended_ns": "yielded_ns", "vm": "state", "vms": "states"}
 def former(view, key):
     if key == "suspended_ns" and view in ("creation_sites", "coroutines"):
         return None  # It always had this name.
+    if key == "inclusive_ns" and view == "coroutines":
+        return None  # It is new there.
     for now, earlier in (("inclusive_", "total_"), ("longest_suspension_", "longest_yield_")):
         if key.startswith(now):
             return key.replace(now, earlier)

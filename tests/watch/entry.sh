@@ -27,6 +27,16 @@ for options in "" -joff -Ohotloop=1,hotexit=1 -O0; do
   same "depth 0 ($options)" "$(values | sed -n 1p | sed -E 's/0x[0-9a-f]+/ADDRESS/')" "$program:10 charge: a=table: ADDRESS"
 done
 
+# Tables and functions are compared as such; what there is not equals nothing.
+for condition in 'a == a.self' 'print == print and a ~= print' 'not (a.id.x == a.id.x)'; do
+  watch --watch charge --print amount --when "$condition" --count 5 -- "$luajit" "$program"
+  same "hits of $condition" "$(values | wc -l)" 5
+done
+for condition in 'a == a.list' 'a ~= a.self'; do
+  watch --watch charge --print amount --when "$condition" -- "$luajit" "$program"
+  same "hits of $condition" "$(values | wc -l)" 0
+done
+
 # In the trace, with the calls around them, and the text form says the same as the trace.
 watch --watch charge --print amount --when 'amount == 1' -o "$scratch/trace.bin" -- "$luajit" "$program"
 "$bin/luatrace-analyze" --dump "$scratch/trace.bin" >"$scratch/dump"

@@ -36,11 +36,19 @@ program=lines.lua
 watch --watch lines.lua:10 --watch lines.lua:9999 --watch nowhere.lua:1 --watch nofunction -- "$luajit" "$program"
 for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and 11' \
   'lines.lua:9999: no code on this line; the nearest with code: 29' \
-  'nowhere.lua:1: no function of such a file was called' 'nofunction: no Lua function of this name was called'; do
+  'nowhere.lua:1: no function that has this line was called' 'nofunction: no Lua function of this name was called'; do
   grep -qF -- "--watch $message" "$scratch/record.err" || fail "no message '$message' but: $(cat "$scratch/record.err")"
 done
 same "values" "$(values)" ""
 
+# A name as the source has it: what would match.
+echo 'local M = {} function M.foo() end function M:bar() end M.foo() M:bar()' >"$scratch/names.lua"
+watch --watch M.foo --watch M:bar --watch app.lua --watch foo --watch 'M.f*' -- "$luajit" "$scratch/names.lua"
+for name in M.foo M:bar; do
+  grep -qF -- "--watch $name: no Lua function of this name was called (a function that is defined as $name may be known as ${name#M?}; FILE:LINE" \
+    "$scratch/record.err" || fail "no advice for $name: $(cat "$scratch/record.err")"
+done
+same "advice" "$(grep -c 'may be known' "$scratch/record.err")" 2
 "$record" -q --watch nofunction --print n -- "$luajit" "$program" >/dev/null 2>"$scratch/record.err"
 grep -qF 'nofunction: no Lua function of this name was called' "$scratch/record.err" || fail "-q hides it: $(cat "$scratch/record.err")"
 
@@ -60,7 +68,35 @@ grep -q 'f: more than 256 instructions to watch' "$scratch/record.err" || fail "
 status=0
 "$record" --watch work --print args -- "$luajit" "$program" 2>"$scratch/record.err" | head -1 >"$scratch/one" || status=$?
 [ -s "$scratch/one" ] || fail "no first value: $(cat "$scratch/record.err")"
+# Whoever reads gets all, however fast they come: what waits has space (the ring, too).
+echo 'local function work(n) return n + 1 end for i = 1, 200000 do work(i) end' >"$scratch/many.lua"
+many=(--ring-size 64M --watch work --print n -- "$luajit" "$scratch/many.lua")
+"$record" "${many[@]}" 2>"$scratch/record.err" | cat >"$scratch/all"
+same "lines" "$(grep -c ' work: n=' "$scratch/all")" 200000
+same "messages" "$(cat "$scratch/record.err")" ""
+# Nobody reads, but the pipe is open: each line is either in the pipe or counted as missing.
+mkfifo "$scratch/fifo"
+exec 7<>"$scratch/fifo"
+"$record" "${many[@]}" 2>"$scratch/record.err" >"$scratch/fifo"
+echo end >&7 &
+sed '/^end$/q' <&7 >"$scratch/some"
+missing=$(sed -n 's/,//g; s/.*--watch: \([0-9]*\) lines were not printed: standard output takes them too slowly.*/\1/p' "$scratch/record.err")
+same "lines and missing ones" "$(($(grep -c ' work: n=' "$scratch/some") + ${missing:-0}))" 200000
+exec 7>&-
+
 # Standard output is the trace's: the values go elsewhere.
 "$record" --watch work --print args -o - -- "$luajit" "$program" 2>"$scratch/values" >"$scratch/trace.bin"
 same "values on standard error" "$(grep -c ' work: n=20' "$scratch/values")" 300
 same "hits in that trace" "$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | grep -c ' watch 1 hit ')" 300
+
+# What cannot be written is said, and the status is that of a trace that cannot be.
+status=0
+"$bin/luatrace-record" --watch charge --print amount -- "$luajit" entry.lua >/dev/full 2>"$scratch/full.err" || status=$?
+same "status with a full disk" "$status" 125
+grep -q 'standard output: No space left on device; lines are missing' "$scratch/full.err" || fail "a full disk: $(cat "$scratch/full.err")"
+
+# A line on which one function has no code, but another has.
+printf 'local function f()\n  return 1\nend\nf()\n' >"$scratch/both.lua"
+watch --watch both.lua:3 -- "$luajit" "$scratch/both.lua"
+grep -q 'no code on this line' "$scratch/record.err" && fail "no code where there is: $(cat "$scratch/record.err")"
+same "hits" "$(values | wc -l)" 1

@@ -41,7 +41,7 @@ FrameName frame_name(const FunctionName& f, const ExportOptions& options) {
   const bool lua = f.kind == FunctionKind::kLua, main = is_main_chunk(f) && !n.file.empty();
   n.name = main ? n.file : printable(distinct_name(f));
   const std::string line = ':' + (lua ? line_text(f) : "0");
-  const std::string place = main ? kMainChunk : lua ? n.file + line : n.file;
+  const std::string place = main ? shown_place(f) : lua ? n.file + line : n.file;
   switch (options.style) {
     case FrameStyle::kOurs:
       n.label = place.empty() || place == n.name ? n.name : n.name + " (" + place + ')';

@@ -104,6 +104,26 @@ debug.sethook()
 assert(type(hook) == "function" and mask == "c" and events >= 30, events)
 check.equal("calls", #calls, 10)
 
+-- jit.on() and jit.off() are the program's: nothing is compiled meanwhile, and their last setting stays.
+local compiled = 0
+local function on_trace() compiled = compiled + 1 end
+for _, last in ipairs { "off", "on" } do
+  unhook = assert(trace.hook(work, function() calls[#calls + 1] = 1 end))
+  check.equal("the setting before", (jit.status()), true)
+  jit.off()
+  jit.on()
+  jit.attach(on_trace, "trace")
+  compiled, calls = 0, {}
+  for i = 1, 200 do work(i) end
+  check.equal("traces beside a hook", compiled, 0)
+  check.equal("calls beside it", #calls, 200)
+  jit.attach(on_trace)
+  jit[last]()
+  assert(unhook())
+  check.equal("the setting after", (jit.status()), last == "on")
+  jit.on()
+end
+
 -- Callbacks that throw, yield or hook again.
 unhook = assert(trace.hook(work, function() error("my error") end))
 work(1)
@@ -138,9 +158,9 @@ check.equal("calls in the recording", row.calls, 21)
 assert(trace.stop())
 
 -- Wrong use.
-check.throws("a function expected", trace.hook, 1, print)
+check.throws("function expected", trace.hook, 1, print)
 check.throws("function expected", trace.hook, work, 1)
-check.throws("a function expected", trace.hook, {}, "none", print)
+check.throws("function expected", trace.hook, {}, "none", print)
 check.refuses("no events", trace.hook, math.floor, print)
 check.refuses("no events", trace.hook, trace.stop, print)
 

@@ -12,7 +12,7 @@ check.throws("section: what it runs: function expected, got nil", trace.section,
 check.throws("section: what it runs: function expected, got number", trace.section, "name", 5)
 trace.section("name", setmetatable({}, { __call = work }))
 check.throws("string expected", trace.label, {}, "value")
-check.throws("string expected", trace.label, "key", {})
+check.throws("string, number or boolean expected", trace.label, "key", {})
 check.throws("string expected", trace.unlabel)
 check.throws("thread expected", trace.stack, "main")
 check.throws("string expected", trace.dump_to, {})
@@ -33,6 +33,9 @@ check.throws("label: the value has a NUL byte", trace.label, "key", "a\0b")
 check.throws("dump_to: the path has a NUL byte", trace.dump_to, "a\0b")
 check.throws("snapshot: the path has a NUL byte", trace.snapshot, "a\0b")
 check.throws("hook: the callback: function expected, got no value", trace.hook, print)
+check.throws("hook: the function: function expected, got no value", trace.hook)
+check.throws("hook: the function: function expected, got nil", trace.hook, {}, "field", print)
+check.throws("hook: the field: value expected, got no value", trace.hook, {})
 check.throws("by must be a string", trace.report, { by = {} })
 for _, list in ipairs { { pattern = "x" }, { "a", nil, "c" }, { "a", [3] = "b" } } do
   check.throws("options must be an array of strings, without gaps", trace.report, { options = list })
@@ -42,8 +45,24 @@ check.throws("report: options have names, not a key that is a number", trace.rep
 check.throws("format must be a string", trace.dump, { format = 1 })
 check.throws("unknown option 'fromat'", trace.dump_to, check.folder .. "/x", { fromat = "csv" })
 check.refuses("unrecognised option '--nonsense'", trace.report, { options = { "--nonsense" } })
+-- Only what shapes the report; and nothing is written.
+for option, why in pairs {
+  ["--help"] = "--help (-h): only options that shape the report", ["--version"] = "--version: only",
+  ["-o" .. check.folder .. "/other"] = "--output (-o): only",
+  ["--flame=" .. check.folder .. "/other"] = "--flame: only", ["--force"] = "--force: only",
+  ["--folded"] = "--folded: only", ["--jit"] = "--jit: only", ["--dump"] = "--dump: only", ["other.bin"] = "'other.bin' is a file: only"
+} do
+  check.refuses(why, trace.report, { options = { option } })
+  check.refuses(why, trace.dump, { options = { option } })
+  check.refuses(why, trace.dump_to, check.folder .. "/other", { options = { option } })
+end
+check.refuses("--json: only", trace.dump, { options = { "--json=" .. check.folder .. "/other" } })
+check.equal("files", io.open(check.folder .. "/other"), nil)
+local _, reason = trace.report { options = { "--nonsense" } }
+assert(not reason:find("--help", 1, true), reason)
 check.refuses("label: needs the key", trace.report, { by = "label:" })
 check.refuses("/t.bin/x: Not a directory", trace.dump_to, check.folder .. "/t.bin/x")
+check.refuses("the file's name is empty", trace.dump_to, "")
 check.refuses(check.folder .. ": Is a directory", trace.dump_to, check.folder)
 check.refuses("started already", trace.start)
 check.refuses("started already", trace.start, { file = "other" })

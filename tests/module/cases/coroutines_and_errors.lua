@@ -27,3 +27,21 @@ local suspended = coroutine.create(function() coroutine.yield() end)
 coroutine.resume(suspended)
 check.equal("stack of a coroutine", trace.stack(suspended)[2].line_defined, 26)
 assert(trace.stop())
+
+-- The module's own calls are not the program's.
+local function lines(calls)
+  local text = ""
+  for _, call in ipairs(calls) do text = text .. (call.line > 0 and call.line or call.name or "C") .. " " end
+  return text
+end
+local function inside() return lines(trace.stack()) end
+local around = lines(trace.stack())
+local line = debug.getinfo(1, "l").currentline
+check.equal("a section", trace.section("s", function() return trace.section("t", inside) .. "" end),
+  (line - 2) .. " " .. (line + 1) .. " " .. (line + 1) .. " " .. around:match(" (.*)"))
+-- Nor are they in what luatrace-record --stack prints, which needs the right to look at its parent.
+if check.output("id -u") == "0\n" then
+  local pid = io.open("/proc/self/stat"):read("*n")
+  local text = trace.section("s", function() return check.output("luatrace-record --stack -p " .. pid) .. "" end)
+  assert(text:find("check.lua") and not text:find("pcall") and not text:find("[luatrace]", 1, true), text)
+end

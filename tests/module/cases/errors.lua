@@ -18,6 +18,13 @@ text:write("not a trace")
 text:close()
 _, why = trace.start { file = check.folder .. "/text" }
 assert(why:find("choose another name$"), why)
+for _, options in ipairs { { file = "-" }, { file = "-", flight = "1M" } } do
+  _, why = trace.start(options)
+  assert(why:find("cannot do so into standard output (-): name a file", 1, true), why)
+  assert(not why:find("--", 1, true) and not why:find("help", 1, true), why)
+end
+_, why = trace.start { file = check.folder .. "/%n.bin" }
+assert(why:find("^%%n in the file's name") and why:find("needs flight"), why)
 check.throws("start: file has a NUL byte", trace.start, { file = check.folder .. "/a\0b" })
 check.throws("start: include has a NUL byte", trace.start, { include = { "a\0b" } })
 check.throws("start: ring_size has a NUL byte", trace.start, { ring_size = "1M\0" })
@@ -25,9 +32,12 @@ check.refuses("/no/such/x.bin: cannot open", trace.start, { file = "/no/such/x.b
 check.refuses("the file's name is empty", trace.start, { file = "" })
 check.equal("running", trace.is_running(), false)
 
-assert(trace.start { file = "/dev/full" })
+-- The recorder may notice before the first event.
+local ok
+ok, why = trace.start { file = "/dev/full" }
 for _ = 1, 100000 do work() end
-check.refuses("No space left on device", trace.stop)
+if ok then ok, why = trace.stop() end
+assert(not ok and why:find("No space left on device", 1, true), why)
 check.refuses("no recording has been started", trace.stop)
 
 assert(trace.start { include = "*/nothing" })

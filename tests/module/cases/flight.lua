@@ -72,6 +72,28 @@ until_exists("t.3.bin")
 assert(trace.stop())
 check.equal("the last one, of the end", calls("t.4.bin", "fails"), 1)
 
+-- No snapshot is overwritten: neither by reset() nor by another recording.
+local numbered = { file = path("n.%n.bin"), flight = "1M" }
+for _, first in ipairs { 1, 4 } do
+  assert(trace.start(numbered))
+  for _ = 1, first do work() end
+  assert(trace.snapshot())
+  assert(trace.reset()) -- the end of this recording has a snapshot, too
+  assert(trace.stop())
+  check.equal("calls of the first", calls("n." .. first .. ".bin", "work"), first)
+end
+check.equal("calls of the oldest", calls("n.1.bin", "work"), 1)
+local kept = calls("n.3.bin", "work")
+os.remove(path("n.2.bin"))
+assert(trace.start(numbered))
+for _ = 1, 2 do
+  for _ = 1, 77 do work() end
+  assert(trace.snapshot())
+end
+assert(trace.stop())
+check.equal("calls in the gap", calls("n.2.bin", "work"), 77)
+check.equal("calls after the gap", calls("n.3.bin", "work"), kept)
+
 -- Without a file only that of the end, and those with a path.
 assert(trace.start { flight = "64M", slow = "handle=10ms" }) -- handle has up to 1 MB of events
 handle(0.03)
@@ -87,3 +109,8 @@ handle(0.03)
 assert(trace.stop())
 check.equal("slow calls", calls("slow.bin", "handle"), 1)
 check.equal("others", calls("slow.bin", "work"), nil)
+-- The thread is the one that ran it.
+local function thread(number)
+  return check.output("luatrace-analyze --slow handle --json " .. path("slow.bin")):find('"thread": ' .. number .. "[,}]")
+end
+assert(thread(io.open("/proc/self/stat"):read("*n")) and not thread(0), "no thread")

@@ -54,7 +54,7 @@ local text = check.output("luatrace-analyze --dump " .. file)
 assert(text:find('label %d+ "user" "alice"') and text:find('label %d+ "request" ""'), "events")
 
 -- Limits.
-check.throws("string expected", trace.label, "key")
+check.throws("string, number or boolean expected", trace.label, "key")
 check.throws("string expected", trace.label)
 check.refuses("1 to 28 bytes", trace.label, "", "value")
 check.refuses("1 to 28 bytes", trace.label, ("k"):rep(29), "value")

@@ -30,13 +30,21 @@ C.signal(17, ffi.cast("handler", 0))
 local text = check.output("ls -l /proc/self/fd")
 assert(not text:find("socket", 1, true) and not text:find("luatrace", 1, true), text)
 
--- A forked child is recorded, too, and cannot end its parent's recording.
+-- A forked child is recorded, too: it can pause and end its own part of its parent's recording, and no more.
 local pid = C.fork()
 if pid == 0 then
-  count(10)
-  local ok, why = trace.stop()
-  local good = ok == nil and why:find("no recording", 1, true)
-  good = good and trace.start() -- leaves its parent's
+  count(6)
+  local good = trace.is_running() and trace.pause() and not trace.is_running()
+  count(1) -- not recorded
+  good = good and trace.resume() and trace.is_running()
+  count(4)
+  for _, name in ipairs { "report", "reset", "snapshot" } do
+    local ok, why = trace[name]()
+    good = good and ok == nil and why:find("the parent process has started", 1, true)
+  end
+  good = good and trace.stop() and not trace.is_running() and not trace.stop()
+  count(1) -- not recorded
+  good = good and trace.start() -- its own
   count(20)
   good = good and check.row(assert(trace.report()), "work").calls == 20 and trace.stop()
   C._exit(good and 7 or 1)
@@ -54,7 +62,7 @@ count(5)
 for fd = 3, 200 do C.close(fd) end
 local files = {}
 for i = 1, 100 do files[i] = assert(io.open(check.folder .. "/f" .. i, "w")) end
-check.refuses("luatrace-record has ended unexpectedly", trace.stop)
+check.refuses("the program has closed the connection to luatrace-record", trace.stop)
 for i = 1, 100 do
   assert(files[i]:write("mine"))
   files[i]:close()

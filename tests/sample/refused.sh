@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# A LuaJIT whose ABI note cannot be used: only C functions are sampled. That is said, once, also of processes that
+# end soon.
+#
+#   refused.sh RECORD LUAJIT
+source "$(dirname "$0")/../lib.sh"
+source "$(dirname "$0")/lib.sh"
+record=$1 luajit=$2
+needs_sampling "$record"
+
+# Copies with one change each: the checksum of the interpreter's code, the number of its rules, the note's version.
+python3 - "$luajit" "$scratch" <<'END'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+note = data.index(struct.pack("<III", 9, 552, 2) + b"luatrace\0")  # name, contents, type
+contents = note + 12 + 12
+link = contents + 552 - 8  # the last member: where the rules are
+rules = link + struct.unpack_from("<q", data, link)[0]
+size, text, crc, count, fields = struct.unpack_from("<IIIII", data, rules)
+assert size == 20 + 4 * (count + fields) and count > 0, (size, count, fields)
+
+def write(name, at, value):
+    copy = bytearray(data)
+    struct.pack_into("<I", copy, at, value)
+    with open(sys.argv[2] + "/" + name, "wb") as f:
+        f.write(copy)
+
+write("checksum", rules + 8, crc ^ 1)
+write("rules", rules + 12, count + 1)
+write("version", contents, 99)
+END
+cat >"$scratch/busy.lua" <<'END'
+local function busy(cpu) while os.clock() < cpu do end end
+busy(0.3)
+END
+
+refused() { # NAME REASON
+  chmod +x "$scratch/$1"
+  "$record" --sample 997 -o "$scratch/$1.bin" -- bash -c 'for i in 1 2 3; do "$0" "$1"; done' \
+    "$scratch/$1" "$scratch/busy.lua" 2>"$scratch/$1.err" || fail "$1: status $?"
+  same "messages about $1" "$(grep -c "only its C functions are sampled: .*/$1 cannot be used: $2" "$scratch/$1.err" || true)" 1
+  samples "$scratch/$1.bin" >"$scratch/$1.txt"
+  [ "$(grep -c "N:.*/$1" "$scratch/$1.txt" || true)" -gt 20 ] || fail "$1: no C functions"
+  same "Lua functions with $1" "$(grep -c 'L:' "$scratch/$1.txt" || true)" 0
+}
+refused checksum '.*(wrong checksum)'
+refused rules 'the rules in its ABI note are invalid'
+refused version 'its ABI note has version 99'

@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: MIT
+-- Loops on one line, of each kind. With an argument: how often a line hook sees each line.
+local lines = {}
+if arg[1] then
+  debug.sethook(function(_, line)
+    if debug.getinfo(2, "f").func == loops then lines[line] = (lines[line] or 0) + 1 end
+  end, "l")
+end
+function loops(list)
+  local sum, n = 0, 7
+  for i = 1, 10 do sum = sum + i % 7 end
+  while n > 0 do n = n - 1 end
+  for _, v in ipairs(list) do sum = sum + v end
+  for k, v in pairs(list) do sum = sum + k + v end
+  repeat n = n + 1 until n == 5
+  for i = 1, 3 do local f = function() return i end sum = sum + f() end
+  repeat sum = sum + 1
+  until sum % 10 == 0 sum = sum + 1
+  for i = 1, 3 do for j = 1, 4 do if j == 3 then break end sum = sum + i * j end end
+  return sum
+end
+loops({ 1, 2, 3, 4 })
+debug.sethook()
+for line = 11, 20 do
+  if arg[1] then print(line, lines[line]) end
+end
