@@ -193,9 +193,9 @@ void read_sampling(const CommandLine& given, Options& o) {
 // What is about events, or about another method.
 void check_sampling(const CommandLine& given, const Options& o) {
   if (o.sample_hz == 0) return;
-  for (const char* const name : {"include", "exclude", "c-functions", "cpu", "max-depth", "block",
-                                 "flight", "slow", "on-error", "only-slow", "snapshot", "via",
-                                 "seccomp", "bpf-link", "watch", "stack", "inside"})
+  for (const char* const name : {"include", "exclude", "c-functions", "times", "cpu", "max-depth",
+                                 "block", "flight", "slow", "on-error", "only-slow", "snapshot",
+                                 "via", "seccomp", "bpf-link", "watch", "stack", "inside"})
     if (given.has(name)) throw UsageError(std::string("--sample excludes --") + name);
 }
 
@@ -219,6 +219,14 @@ void read_push(const CommandLine& given, Options& o) {
   for (const char* const name : {"output", "flight", "snapshot", "stack", "watch", "inside"})
     if (given.has(name)) throw UsageError(std::string("--push excludes --") + name);
   if (!o.attach()) throw UsageError("--push needs processes to attach to: -p PID, or -a");
+}
+
+// These read, or change, single events on their way to the file.
+void check_times(const CommandLine& given, const Options& o) {
+  if (!o.segments) return;
+  for (const char* const name : {"sample", "flight", "only-slow", "max-depth", "cpu", "inside"})
+    if (given.has(name)) throw UsageError(std::string("--times segments excludes --") + name);
+  if (o.via == "bpf") throw UsageError("--times segments is not possible with --via bpf");
 }
 
 void check_selection(const Options& o) {
@@ -297,6 +305,7 @@ Options options_from(const CommandLine& given) {
   o.include = given.list("include");
   o.exclude = given.list("exclude");
   o.c_functions = given.last("c-functions").value_or("");
+  o.segments = given.last("times").value_or("") == "segments";
   o.block = given.has("block");
   o.cpu = given.has("cpu");
   o.pids = given.list("pid");
@@ -317,6 +326,7 @@ Options options_from(const CommandLine& given) {
   read_sampling(given, o);
   read_push(given, o);
   check_sampling(given, o);
+  check_times(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);
   check(o);

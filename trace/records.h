@@ -43,5 +43,11 @@ lt_stream_info stream_info(const lt_ring& ring, uint32_t process);
 // Is there a whole, well-formed record at p, of which `size` bytes exist? (A wrap record is not
 // one.)
 bool func_is_valid(const std::byte* p, size_t size);
+// The same for the description of a compiled trace (struct lt_segment).
+bool segment_is_valid(const std::byte* p, size_t size);
+
+// Appends the description of a compiled trace. Fills in its size.
+void append_segment(std::vector<std::byte>& out, lt_segment s, std::span<const uint32_t> places,
+                    std::span<const uint32_t> events);
 
 }  // namespace luatrace

@@ -34,7 +34,7 @@ bool has_events(uint16_t type) {
 // Of a block, or a note of one.
 template <class Block>
 bool is_of_events(const Block& b) {
-  return has_events(b.type) || b.type == LT_BLOCK_FUNCS;
+  return has_events(b.type) || b.type == LT_BLOCK_FUNCS || b.type == LT_BLOCK_SEGMENTS;
 }
 
 void seal(lt_file_header& header) {
@@ -399,8 +399,9 @@ bool TraceWriter::write_samples(const SampleBlockInfo& info, std::span<const std
   return write_block(b, records, note);
 }
 
-bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  return write_block(block_of(LT_BLOCK_FUNCS, stream, count), records);
+bool TraceWriter::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                              uint16_t type) {
+  return write_block(block_of(type, stream, count), records);
 }
 
 bool TraceWriter::write_stream(uint32_t stream, const lt_stream_info& info) {

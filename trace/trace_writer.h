@@ -184,11 +184,13 @@ class TraceWriter {
   // SAMPLES. The payload must not be longer than LT_PAYLOAD_MAX. False: error() says why.
   bool write_block(lt_block block, std::span<const std::byte> payload, BlockNote note = {});
 
-  // Blocks of each type, by write_block(). FUNCS, MAPS and SAMPLES take consecutive records in the
-  // layout of the format (see records.h; SampleBlocks collects samples).
+  // Blocks of each type, by write_block(). FUNCS, SEGMENTS, MAPS and SAMPLES take consecutive
+  // records in the layout of the format (see records.h; SampleBlocks collects samples).
   bool write_events(const EventBlockInfo& info, std::span<const uint64_t> words);
   bool write_samples(const SampleBlockInfo& info, std::span<const std::byte> records);
-  bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
+  // type: FUNCS or SEGMENTS.
+  bool write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                   uint16_t type = LT_BLOCK_FUNCS);
   bool write_stream(uint32_t stream, const lt_stream_info& info);
   bool write_process(uint32_t process, lt_process_info info, std::string_view exe,
                      std::string_view cmdline);

@@ -47,6 +47,21 @@ size_t record_words(uint64_t word) {
   return has_id && lt_payload(word) == LT_PAYLOAD_BIG ? 2 : 1;
 }
 
+void time_segments(std::span<uint64_t> words, uint64_t& last) {
+  for (size_t at = 0; at < words.size();) {
+    uint64_t& w = words[at];
+    const size_t n = record_words(w);
+    if (n == 0 || n > words.size() - at) return;
+    const bool segment =
+        (lt_kind(w) == LT_SUSPEND && lt_payload(w) >= LT_SEGMENT_FIRST) || sub_of(w) == LTX_SEGMENT;
+    if (segment && lt_time(w) == 0)
+      w |= last << LT_TIME_SHIFT;
+    else if (sub_of(w) != LTX_PAD)
+      last = lt_time(w);
+    at += n;
+  }
+}
+
 WordScanner::Coroutine& WordScanner::slot(uint32_t id) {
   if (id >= kDense) {
     if (sparse_.size() >= kSparseMax && !sparse_.contains(id)) {
@@ -127,6 +142,9 @@ void WordScanner::extension(const uint64_t* w, uint32_t p) {
       else
         unwind(id);
       break;
+    case LTX_SEGMENT:
+      forget_depth();
+      break;
     case LTX_CREATE:
       set_known(id, 0);
       break;
@@ -161,7 +179,10 @@ void WordScanner::record(const uint64_t* w) {
       resume(p == LT_PAYLOAD_BIG ? lt_lo(w[1]) : p);
       break;
     case LT_SUSPEND:
-      suspend(p);
+      if (p >= LT_SEGMENT_FIRST)
+        forget_depth();  // The events for which it stands are not known here.
+      else
+        suspend(p);
       break;
     case LT_EXT:
       extension(w, p);

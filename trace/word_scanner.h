@@ -90,6 +90,7 @@ class WordScanner {
   void suspend(uint32_t status);
   void unwind(uint32_t n);
   void set_known(uint32_t id, uint32_t depth);
+  void forget_depth() { here().epoch = epoch_ - 1; }
   void forget(uint32_t id);
   bool known(const Coroutine& c) const { return c.epoch == epoch_; }
   Coroutine& slot(uint32_t id);
@@ -110,5 +111,9 @@ class WordScanner {
 
 // Words of the record that begins with this word, including it; 0 for a word that is 0.
 size_t record_words(uint64_t word);
+
+// Gives segments without a time that of the record before them; `last` is that of the last record
+// before the run, and becomes that of the run's last one. Stops at an incomplete record.
+void time_segments(std::span<uint64_t> words, uint64_t& last);
 
 }  // namespace luatrace

@@ -68,6 +68,7 @@ class ParallelStreams : private TraceSink {
   void on_function(const FunctionInfo& info) override {
     pool_.put(worker(info.stream).queue, info);
   }
+  void on_segment(const SegmentInfo& info) override { pool_.put(worker(info.stream).queue, info); }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_samples(const SampleBlock& block) override {
@@ -200,6 +201,8 @@ void ParallelStreams<Sink>::handle(Worker& worker, const WorkerPool::Item& item)
     pool_.done(worker.queue);
   } else if (auto* function = std::get_if<FunctionInfo>(&item)) {
     worker.streams.on_function(*function);
+  } else if (auto* segment = std::get_if<SegmentInfo>(&item)) {
+    worker.streams.on_segment(*segment);
   } else if (auto* process = std::get_if<ProcessInfo>(&item)) {
     worker.streams.on_process(*process);
   } else {

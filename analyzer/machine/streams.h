@@ -15,6 +15,7 @@
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/machine_events.h"
 #include "analyzer/machine/machine_loop.h"
+#include "analyzer/machine/segments.h"
 #include "analyzer/read/map_table.h"
 
 namespace luatrace::analyze {
@@ -87,6 +88,9 @@ class Streams : public TraceSink {
     described.stream = joined(info.stream);
     machine(described.stream).ids().define(described);
   }
+  void on_segment(const SegmentInfo& info) override {
+    segments_.try_emplace(info.stream, diag_).first->second.add(info);
+  }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_samples(const SampleBlock& block) override {
@@ -98,7 +102,10 @@ class Streams : public TraceSink {
     const StreamId stream = joined(block.stream);
     Machine& m = machine(stream);
     if constexpr (requires { sink_.stream(stream); }) sink_.stream(stream);
-    m.block(block);
+    if (SegmentExpander* expander = expander_of(block.stream))
+      expander->expand(block, [&m](const EventBlock& expanded) { m.block(expanded); });
+    else
+      m.block(block);
   }
 
   // Instead of finish(), to see what has happened so far: the facts get the sums of the time since
@@ -144,6 +151,13 @@ class Streams : public TraceSink {
     return {number,        m.traced(),     m.gap(),     m.first_tick(),
             m.last_tick(), m.coroutines(), m.threads(), m.cpu()};
   }
+  // Of a stream with segments, else null.
+  SegmentExpander* expander_of(StreamId stream) {
+    if (const auto it = segments_.find(stream); it != segments_.end()) return &it->second;
+    const auto info = facts_.streams.find(stream);
+    if (info == facts_.streams.end() || !(info->second.flags & LTF_SEGMENTS)) return nullptr;
+    return &segments_.try_emplace(stream, diag_).first->second;
+  }
   Machine& machine(StreamId stream) {
     auto& slot = machines_[stream];
     if (slot) return *slot;
@@ -179,6 +193,7 @@ class Streams : public TraceSink {
   std::map<StreamId, std::unique_ptr<Machine>> machines_;  // By the first stream of the VM.
   std::map<VmRecording, StreamId> recordings_;
   std::map<StreamId, StreamId> joined_;
+  std::map<StreamId, SegmentExpander> segments_;
 };
 
 }  // namespace luatrace::analyze

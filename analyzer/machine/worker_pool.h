@@ -27,7 +27,7 @@ namespace luatrace::analyze {
 
 class WorkerPool {
  public:
-  using Item = std::variant<EventBlock, Block, FunctionInfo, StreamInfo, ProcessInfo>;
+  using Item = std::variant<EventBlock, Block, FunctionInfo, SegmentInfo, StreamInfo, ProcessInfo>;
 
   // The queue of one thread; only that thread takes from it.
   class WorkQueue {

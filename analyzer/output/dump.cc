@@ -69,6 +69,11 @@ void print_watch(std::ostream& out, const Record& r) {
   if (r.arg & LTW_MORE) out << " more=1";
 }
 
+void print_segment(std::ostream& out, const Record& r) {
+  out << "segment " << r.segment();
+  for (uint32_t i = 1; i < r.nwords; i++) out << ' ' << r.words[i] - 1;
+}
+
 void print_ext(std::ostream& out, const Record& r) {
   const uint64_t* w = r.words;
   for (const auto& [name, sub] : kNumberedNames)
@@ -101,6 +106,8 @@ void print_ext(std::ostream& out, const Record& r) {
     print_gc(out, r);
   else if (r.sub == LTX_TRACE && is_trace_record(r))
     print_trace(out, r);
+  else if (r.sub == LTX_SEGMENT && r.arg == 0)
+    print_segment(out, r);
   else if (r.sub == LTX_CPU)
     out << "cpu " << name_of(kCpuNames, r.arg) << " ticks=" << r.words[0];
   else
@@ -130,6 +137,7 @@ void print_frame(std::ostream& out, uint64_t frame) {
 
 void print_event(std::ostream& out, const Record& r) {
   if (r.kind == LT_EXT) return print_ext(out, r);
+  if (r.is_segment()) return print_segment(out, r);
   out << kEventNames[r.kind - LT_ENTRY] << ' ';
   if (r.kind == LT_SUSPEND)
     out << name_of(kSuspendNames, r.value);
@@ -173,6 +181,17 @@ void DumpSink::on_function(const FunctionInfo& f) {
        << " ffid=" << f.ffid << " hint=" << f.hint;
   if (f.fileofs) out_ << " fileofs=" << hex(f.fileofs);
   out_ << " chunk=" << quote(f.chunk) << " name=" << quote(f.name) << '\n';
+}
+
+// The events as kind:function: 1:7 2:7 is an entry of function 7, and its return.
+void DumpSink::on_segment(const SegmentInfo& s) {
+  out_ << "segments " << s.stream << ':' << s.id << " parent=" << s.parent << " trace=" << s.trace
+       << " bytes=" << s.bytes << " level=" << s.level << " counts=" << s.counts
+       << " loops=" << s.loops << " loop=" << s.loop << " marks=" << s.marks;
+  for (const auto& place : s.places) out_ << " @" << place.before << '+' << place.offset;
+  for (const uint32_t event : s.events)
+    out_ << ' ' << lt_kind(event) << ':' << (event >> LT_KIND_BITS);
+  out_ << '\n';
 }
 
 void DumpSink::on_map(const MapInfo& m) {

@@ -16,6 +16,7 @@ class DumpSink : public TraceSink {
   void on_process(const ProcessInfo& p) override;
   void on_stream(const StreamInfo& s) override;
   void on_function(const FunctionInfo& f) override;
+  void on_segment(const SegmentInfo& s) override;
   void on_map(const MapInfo& m) override;
   void on_note(const std::string& text) override;
   void on_clock(const lt_clock_info& c) override;

@@ -14,7 +14,8 @@ namespace luatrace::analyze {
 
 namespace {
 
-constexpr uint64_t kKnownFeatures = LT_FEATURE_ZSTD;  // Flags of lt_file_header.required.
+// Flags of lt_file_header.required.
+constexpr uint64_t kKnownFeatures = LT_FEATURE_ZSTD | LT_FEATURE_SEGMENTS;
 constexpr uint64_t kRescanFree = 64u << 20;  // Bytes of bad payloads that are always searched.
 
 // Reads a block header from the 64 bytes at `data`; false if there is none.
@@ -251,6 +252,44 @@ bool parse_function(const Block& block, std::span<const uint8_t> record, const l
   return true;
 }
 
+// Whether what the description says of itself is possible. Whether its parent exists is not known
+// here.
+bool is_possible(const lt_segment& raw) {
+  return raw.type == LT_META_SEGMENT && raw.id != 0 && raw.parent < raw.id && raw.nmarks != 0 &&
+         raw.id < LT_SEGMENT_IDS && raw.nevents <= LT_SEGMENT_EVENTS_MAX &&
+         raw.level <= LT_SEGMENT_LEVELS && raw.bytes <= LT_SEGMENT_CODE_MAX &&
+         !((raw.flags & LT_SEGMENT_COUNTS) && raw.level == 0);
+}
+
+bool parse_segment(const Block& block, std::span<const uint8_t> record, const lt_segment& raw,
+                   SegmentInfo& out) {
+  const uint32_t places = uint32_t{raw.nmarks} + raw.nexits;
+  if (!is_possible(raw) || record.size() - sizeof raw < size_t{4} * (places + raw.nevents))
+    return false;
+  out.stream = StreamId(block.header.stream);
+  out.id = raw.id;
+  out.parent = raw.parent;
+  out.trace = raw.trace;
+  out.bytes = raw.bytes;
+  out.marks = raw.nmarks;
+  out.loop = raw.loop;
+  out.level = raw.level;
+  out.counts = raw.flags & LT_SEGMENT_COUNTS;
+  out.loops = raw.flags & LT_SEGMENT_LOOPS;
+  std::vector<uint32_t> numbers(places + raw.nevents);
+  if (!numbers.empty()) memcpy(numbers.data(), &record[sizeof raw], 4 * numbers.size());
+  for (uint32_t i = 0; i < places; i++) {
+    out.places.push_back({numbers[i] & 0xffff, numbers[i] >> 16});
+    if (out.places.back().before > raw.nevents) return false;
+  }
+  out.events.assign(numbers.begin() + places, numbers.end());
+  return std::all_of(out.events.begin(), out.events.end(), [](uint32_t event) {
+    const uint32_t kind = lt_kind(event);
+    return (kind == LT_ENTRY || kind == LT_RETURN || kind == LT_TAIL) &&
+           event >> LT_KIND_BITS < LT_PAYLOAD_BIG;
+  });
+}
+
 bool parse_map(const Block& block, std::span<const uint8_t> record, const lt_map& raw,
                MapInfo& out) {
   if (raw.build_id_len > sizeof raw.build_id || raw.path_len > record.size() - sizeof raw)
@@ -357,6 +396,8 @@ bool BlockDecoder::contents(const Block& block) {
       return samples(block);
     case LT_BLOCK_FUNCS:
       return each(block, parse_function, &TraceSink::on_function);
+    case LT_BLOCK_SEGMENTS:
+      return each(block, parse_segment, &TraceSink::on_segment);
     case LT_BLOCK_STREAM:
       return one(block, parse_stream, &TraceSink::on_stream);
     case LT_BLOCK_PROCESS:

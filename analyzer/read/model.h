@@ -104,6 +104,27 @@ struct FunctionInfo {
   std::string name;
 };
 
+// A compiled trace whose events are told by segments: struct lt_segment. Its numbers agree with
+// each other.
+struct SegmentInfo {
+  struct Place {
+    uint32_t before = 0;  // Events of the iteration before it.
+    uint32_t offset = 0;  // In the machine code.
+  };
+  StreamId stream;
+  uint32_t id = 0;  // Of the first place.
+  uint32_t parent = 0;
+  uint32_t trace = 0;
+  uint32_t bytes = 0;
+  uint32_t marks = 0;  // The first places; the others are exits.
+  uint32_t loop = 0;   // The first exit of the loop's own code, or 0.
+  uint32_t level = 0;
+  bool counts = false;
+  bool loops = false;  // Without counting.
+  std::vector<Place> places;
+  std::vector<uint32_t> events;  // Kind, and function id << LT_KIND_BITS.
+};
+
 struct MapInfo {
   ProcessId process;
   uint64_t start = 0;
@@ -163,6 +184,7 @@ class TraceSink {
   virtual void on_process(const ProcessInfo&) {}
   virtual void on_stream(const StreamInfo&) {}
   virtual void on_function(const FunctionInfo&) {}
+  virtual void on_segment(const SegmentInfo&) {}
   virtual void on_map(const MapInfo&) {}
   virtual void on_note(const std::string&) {}
   virtual void on_clock(const lt_clock_info&) {}

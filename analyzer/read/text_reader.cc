@@ -32,6 +32,8 @@ class TextReader {
   void process(const TextLine& line);
   void stream(const TextLine& line);
   void function(const TextLine& line);
+  void segments(const TextLine& line);
+  void segment_event(const TextLine& line);
   void map(const TextLine& line);
   void clock(const TextLine& line);
   void end(const TextLine& line);
@@ -114,6 +116,7 @@ void TextReader::line(std::string_view text, size_t number) {
   if (what == "process") return process(line);
   if (what == "stream") return stream(line);
   if (what == "func") return function(line);
+  if (what == "segments") return segments(line);
   if (what == "map") return map(line);
   if (what == "sync") return clock(line);
   if (what == "block") return block(line);
@@ -197,6 +200,43 @@ void TextReader::function(const TextLine& line) {
   f.addr = line.number("addr");
   f.fileofs = static_cast<uint32_t>(line.number("fileofs"));
   append_func(payload_, f, line.text("chunk"), line.text("name"));
+  block_.count++;
+}
+
+// segments STREAM:ID ... @BEFORE+OFFSET ... KIND:FUNCTION ...
+void TextReader::segments(const TextLine& line) {
+  const auto pair = [&line](const std::string& word, char between, size_t from = 0) {
+    const size_t at = word.find(between);
+    if (at == std::string::npos) line.fail("malformed: " + quote(word));
+    return std::pair(line.to_number(word.substr(from, at - from)),
+                     line.to_number(word.substr(at + 1)));
+  };
+  const auto [stream, id] = pair(line.word(1), ':');
+  gather(LT_BLOCK_SEGMENTS, static_cast<uint32_t>(stream));
+  std::vector<uint32_t> places, events;
+  for (size_t i = 2; i < line.words(); i++) {
+    const std::string& word = line.word(i);
+    const bool place = word.starts_with('@');
+    const auto [low, high] = pair(word, place ? '+' : ':', place);
+    if (place)
+      places.push_back(static_cast<uint32_t>((low & 0xffff) | high << 16));
+    else
+      events.push_back(static_cast<uint32_t>((low & 7) | high << LT_KIND_BITS));
+  }
+  lt_segment s{};
+  s.id = static_cast<uint32_t>(id);
+  s.parent = static_cast<uint32_t>(line.number("parent"));
+  s.trace = static_cast<uint32_t>(line.number("trace"));
+  s.bytes = static_cast<uint32_t>(line.number("bytes"));
+  s.level = static_cast<uint16_t>(line.number("level"));
+  s.flags = static_cast<uint16_t>((line.number("counts") ? LT_SEGMENT_COUNTS : 0) |
+                                  (line.number("loops") ? LT_SEGMENT_LOOPS : 0));
+  s.loop = static_cast<uint16_t>(line.number("loop"));
+  s.nmarks = static_cast<uint16_t>(line.number("marks", 1));
+  if (s.nmarks > places.size() || places.size() - s.nmarks > LT_SEGMENT_PLACES_MAX)
+    line.fail("a wrong number of places");
+  s.nexits = static_cast<uint16_t>(places.size() - s.nmarks);
+  append_segment(payload_, s, places, events);
   block_.count++;
 }
 
@@ -334,6 +374,18 @@ void TextReader::event(const TextLine& line) {
     ext_event(line, what);
 }
 
+// segment ID [ITERATIONS ...]
+void TextReader::segment_event(const TextLine& line) {
+  const uint64_t id = line.word_number(3);
+  std::vector<uint64_t> all{id + 1};
+  for (size_t i = 4; i < line.words(); i++) all.push_back(line.word_number(i) + 1);
+  if (all.size() == 1 && id < LT_SEGMENT_IDS)
+    return word(static_cast<uint32_t>(LT_SEGMENT_FIRST + id), LT_SUSPEND);
+  if (all.size() > 15) line.fail("too many levels");
+  word(lt_ext(LTX_SEGMENT, all.size(), 0), LT_EXT);
+  words_.insert(words_.end(), all.begin(), all.end());
+}
+
 // gc start|end state=N bytes=N [full=1]
 void TextReader::gc_event(const TextLine& line) {
   const uint32_t end = line.word(3) == "end" ? LTG_END : 0;
@@ -364,6 +416,7 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
                {tick_, lt_pack(line.number("rec"), line.number("flags"))});
   if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
   if (what == "gc") return gc_event(line);
+  if (what == "segment") return segment_event(line);
   if (what == "trace") return trace_event(line);
   if (what == "cpu")
     return ext(LTX_CPU, line.choice(kCpuNames, line.word(3)), {line.number("ticks")});

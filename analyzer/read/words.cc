@@ -30,6 +30,7 @@ uint32_t needed_words(uint32_t sub) {
     case LTX_GC:
     case LTX_TRACE:
     case LTX_CPU:
+    case LTX_SEGMENT:
       return 1;
     default:
       return 0;

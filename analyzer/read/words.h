@@ -28,6 +28,12 @@ struct Record {
   uint32_t nwords = 0;
   uint32_t length = 1;  // In words, including the first.
 
+  // Is it a word, or a record, that stands for the events of compiled code? The id of its place.
+  bool is_segment() const {
+    return (kind == LT_SUSPEND && value >= LT_SEGMENT_FIRST) ||
+           (kind == LT_EXT && sub == LTX_SEGMENT);
+  }
+  uint64_t segment() const { return kind == LT_EXT ? words[0] - 1 : value - LT_SEGMENT_FIRST; }
   // Sets `tick` if this is an LT_EXT record with a full clock; false for other records.
   bool full_clock(uint64_t& tick) const;
 };

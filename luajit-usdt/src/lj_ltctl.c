@@ -158,7 +158,7 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 	[cversion] "i" (LT_CONTROL_VERSION), [csize] "i" ((int)sizeof(LTControl)),
 	[flags] "i" ((LJ_HASJIT ? LTN_JIT : 0) | (LJ_GC64 ? LTN_GC64 : 0) |
 		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_REPORT | LTN_BLOCKS |
-		     LTN_CLOCK|LTN_FFI),
+		     LTN_CLOCK|LTN_FFI|(LJ_LTSEGMENTS ? LTN_SEGMENTS : 0)),
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");
@@ -171,7 +171,7 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 
 static const char *const settings[] = {
   LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS, LT_ENV_RING, LT_ENV_BLOCK,
-  LT_ENV_WATCH
+  LT_ENV_WATCH, LT_ENV_TIMES
 };
 
 static void set_string(char *to, size_t size, const char *value)
@@ -196,7 +196,11 @@ void lj_ltctl_set(const char *name, const char *value)
   if (!strcmp(name, LT_ENV_INCLUDE)) set_string(c->include, sizeof(c->include), value);
   if (!strcmp(name, LT_ENV_EXCLUDE)) set_string(c->exclude, sizeof(c->exclude), value);
   if (!strcmp(name, LT_ENV_WATCH)) set_string(lj_ltctl_watch, sizeof(lj_ltctl_watch), value);
-  if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value);
+  if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value) | (c->cfuncs & LTC_SEGMENTS);
+  if (!strcmp(name, LT_ENV_TIMES)) {
+    c->cfuncs &= ~LTC_SEGMENTS;
+    if (!strcmp(value, "segments")) c->cfuncs |= LTC_SEGMENTS;
+  }
   if (!strcmp(name, LT_ENV_RING)) c->ring_size = strtoull(value, NULL, 0);
   if (!strcmp(name, LT_ENV_BLOCK)) c->ring_block = *value == '1';
 }

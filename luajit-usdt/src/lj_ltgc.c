@@ -73,6 +73,7 @@ static void gc_begin(lua_State *L, LTGc *outer, int full)
   lt->gc.id = lj_ltfunc_pseudo(lt, LT_FF_GC, LT_FF_GC, "[GC]");
   lt->gc.run = lt->run;
   lt->gc.full = full;
+  if (lt_ringon(lt)) lj_ltseg_here(lt);
   gc_event(lt->L, lt, 0, full);
 }
 

@@ -90,6 +90,7 @@ void lj_ltjit_start(jit_State *J)
   int stitched = !J->parent && J->exitno;
   uint32_t parent = stitched ? J->exitno : J->parent;
   uint32_t exitno = stitched ? 0 : J->exitno;
+  lj_ltseg_start(J);
   if (lt_jitquiet(J)) return;
   if (lt_probeon(lt))
     lj_ltprobe_tracestart(chunk_of(J->pt), (int)line_of(J->pt, J->pc)-1, J->L,
@@ -102,6 +103,7 @@ void lj_ltjit_stop(jit_State *J)
 {
   LTState *lt = J2LT(J);
   GCtrace *T = &J->cur;
+  lj_ltseg_stop(J);
   if (lt_jitquiet(J)) return;
   if (lt_probeon(lt))
     lj_ltprobe_tracestop(J->L, T->traceno, T->linktype, T->link, T->szmcode);

@@ -15,6 +15,7 @@
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltffi     the same for C functions called by FFI
+**   lj_ltseg     segments: compiled code that stores no events
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
 **   lj_ltstream  starts and ends streams that are flushed through a probe
@@ -92,6 +93,33 @@
 /* For lj_ltswitch_now: the caller reports the stack. */
 #define PC_NOREPORT	((const BCIns *)(intptr_t)-1)
 
+/* `name`: calls `target` with DISPATCH, which is in r14. Saves all registers and needs no stack
+** alignment, so that compiled code can call it anywhere. */
+#define LT_ASM_SAVED(name, target) \
+__asm__( \
+  ".text\n" \
+  ".hidden " #name "\n" \
+  ".globl " #name "\n" \
+  ".type " #name ", @function\n" \
+  #name ":\n" \
+  "  pushq %rbp\n  movq %rsp, %rbp\n" \
+  "  pushq %rax\n  pushq %rcx\n  pushq %rdx\n  pushq %rsi\n" \
+  "  pushq %rdi\n  pushq %r8\n  pushq %r9\n  pushq %r10\n" \
+  "  pushq %r11\n" \
+  "  andq $-16, %rsp\n" \
+  "  subq $256, %rsp\n" \
+  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps %xmm\\i, 16*\\i(%rsp)\n  .endr\n" \
+  "  movq %r14, %rdi\n" \
+  "  call " #target "\n" \
+  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps 16*\\i(%rsp), %xmm\\i\n  .endr\n" \
+  "  leaq -72(%rbp), %rsp\n" \
+  "  popq %r11\n  popq %r10\n  popq %r9\n  popq %r8\n" \
+  "  popq %rdi\n  popq %rsi\n  popq %rdx\n  popq %rcx\n" \
+  "  popq %rax\n  popq %rbp\n" \
+  "  ret\n" \
+  ".size " #name ", .-" #name "\n" \
+);
+
 /* -- Functions, in the order of the files --------------------------------- */
 
 extern char lj_ltctl_watch[LT_WATCH_REQUEST_MAX+1] __attribute__((visibility("hidden")));
@@ -131,6 +159,12 @@ LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t f
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
 LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 			   const char *chunk, const char *name);
+LJ_FUNC char *lj_ltring_metarecord(LTState *lt, uint32_t size);
+LJ_FUNC void lj_ltring_metadone(LTState *lt, uint32_t size);
+LJ_FUNC int lj_ltring_metaspace(LTState *lt, uint32_t need);
+LJ_FUNC void lj_ltring_segment(LTState *lt, uint32_t id, uint32_t n, const uint64_t *iterations,
+			       uint64_t now);
+LJ_FUNC void lj_ltring_lose(LTState *lt, uint64_t n);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);
 
@@ -254,6 +288,25 @@ LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 #define lj_ltffi_callid(lt, ctype)	LT_ID_UNKNOWN
 #define lj_ltffi_type(L, fn, o)		0
 #define lj_ltffi_tailcall(L, fn, ins)	UNUSED(fn)
+#endif
+
+#if LJ_LTSEGMENTS
+LJ_FUNC void lj_ltseg_begin(LTState *lt);
+LJ_FUNC void lj_ltseg_start(jit_State *J);
+LJ_FUNC void lj_ltseg_check(jit_State *J);
+LJ_FUNC void lj_ltseg_event(jit_State *J, uint32_t id, uint32_t kind);
+LJ_FUNC uint32_t lj_ltseg_newmark(jit_State *J);
+LJ_FUNC void lj_ltseg_reserve(jit_State *J);
+LJ_FUNC void lj_ltseg_stop(jit_State *J);
+LJ_FUNC void lj_ltseg_here(LTState *lt);
+#else
+#define lj_ltseg_begin(lt)	UNUSED(lt)
+#define lj_ltseg_start(J)	UNUSED(J)
+#define lj_ltseg_check(J)	UNUSED(J)
+#define lj_ltseg_event(J, id, kind)	UNUSED(J)
+#define lj_ltseg_reserve(J)	UNUSED(J)
+#define lj_ltseg_stop(J)	UNUSED(J)
+#define lj_ltseg_here(lt)	UNUSED(lt)
 #endif
 
 LJ_FUNC void lj_ltstate_lock(void);

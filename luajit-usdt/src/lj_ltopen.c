@@ -326,6 +326,8 @@ static uint32_t stream_flags(global_State *g)
   if (LJ_DUALNUM) f |= LTF_DUALNUM;
   if (LJ_52) f |= LTF_52COMPAT;
   if ((cfuncs & LTC_FFI)) f |= LTF_FFI;
+  if (LJ_LTSEGMENTS && (cfuncs & LTC_SEGMENTS) && G2LT(g)->clock == LT_CLOCK_TSC)
+    f |= LTF_SEGMENTS;
   return f;
 }
 
@@ -433,7 +435,8 @@ int lj_ltopen_ring(lua_State *L)
     report_ringless();
     return 0;
   }
-  r->event_cost_ps = cost;  /* The recorder reads it as soon as it maps the ring. */
+  /* The recorder reads it as soon as it maps the ring. Of a segment it says nothing. */
+  r->event_cost_ps = (stream_flags(G(L)) & LTF_SEGMENTS) ? 0 : cost;
   lj_ltopen_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
   young = lt->forked || lt->created == lt->token;  /* Created during this recording. */
   lt->forked = 0;
@@ -452,6 +455,7 @@ int lj_ltopen_ring(lua_State *L)
     int left = TAKE_TRIES;
     wait_taken(lt, &left);
   }
+  lj_ltseg_begin(lt);
   lj_ltring_begin(lt, lost);
   return 1;
 }

@@ -57,6 +57,7 @@ LUA_API LTControl luajit_usdt_control;
 #define LTSTOP_RESYNC	0x01	/* Events were lost, or a fork: report the stack. */
 #define LTSTOP_OFF	0x02	/* The recording must end. */
 #define LTSTOP_LOOK	0x04	/* Look at the control word: it has changed, or a fork. */
+#define LTSTOP_FLUSH	0x10	/* Discard the traces. */
 #define LTSTOP_MUTE	0x08	/* A handler of VM events or a profiler's callback runs. */
 #define LTSTOP_REPORT	LT_STOP_REPORT  /* From outside: report the stack again. */
 #define LTSTOP_POLL	LT_STOP_POLL  /* From outside: poll; dispatch is patched. */
@@ -102,6 +103,31 @@ typedef struct LTFunc {
   uint32_t rec;		/* C functions: recording that has described it; Lua functions:
 			** line for tracers. */
 } LTFunc;
+
+/* What the VM knows of a trace that stores no events of its own (lj_ltseg.c). By its number. */
+typedef struct LTSegment {
+  uint32_t id;		/* Of its first place; 0: it has events of its own. */
+  uint32_t path;	/* Events on the way to its head, without those of iterations. */
+  uint32_t nevents;	/* Of an iteration. */
+  uint16_t nmarks;	/* Places before its exits. */
+  uint16_t parent;	/* Trace; 0: root. */
+  uint16_t depth;	/* Traces before it on the path. */
+  uint8_t level;	/* Traces on the path, with itself, that count iterations. */
+  uint8_t counts;	/* It does so itself. */
+  uint8_t quiet;	/* There is nothing to store on its whole path. */
+} LTSegment;
+
+/* Iterations of a level: compiled code decrements left, and calls the VM at 0. */
+typedef struct LTCount {
+  uint32_t left, start;	/* start - left have been counted. */
+} LTCount;
+
+#define LT_SEGMENT_MARKS	64u	/* Places of a trace before its exits. */
+/* LTState.seggo */
+#define LT_SEGGO_MARK	1u	/* A word inside of the path has been stored. */
+#define LT_SEGGO_TIME	2u	/* A loop has run for long: the end of the path has a time. */
+#define LT_SEGGO_LOST	4u	/* Words are being lost: their events are counted. */
+#define LT_SEGREC_REFUSED	2	/* LTState.segrec: the trace is to be given up. */
 
 /* Full hash of a chunk's name, which the description cuts. */
 typedef struct LTChunk {
@@ -201,6 +227,22 @@ typedef struct LTState {
   uint64_t deadline;	/* Clock at which lj_ltring_tick is due. */
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
+  /* Segments (lj_ltseg.c). */
+  LTCount count[LT_SEGMENT_LEVELS];
+  LTSegment *segment;	/* By number of the trace. */
+  uint32_t sizesegment;
+  uint32_t segments;	/* Are traces described instead of storing events? */
+  uint32_t segnext;	/* Next id. */
+  uint32_t segtold;	/* Events of the path that runs which have been stored already, ... */
+  uint32_t seggo;	/* LT_SEGGO_*: a link must call the VM, or 0. */
+  uint32_t segwords;	/* Words that the VM has stored for links. */
+  uint32_t segstep;	/* Iterations until a loop calls the VM. */
+  uint64_t segtime, segslow;  /* When a loop was reported, and when it called the VM. */
+  uint32_t segrec;	/* Of the trace that is being compiled: will it be described? */
+  uint32_t segnev;	/* Its events so far, ... */
+  uint32_t *segev, sizesegev;
+  uint32_t segnmarks;	/* ... and places inside of it. */
+  uint16_t segmarks[LT_SEGMENT_MARKS];
   LTHooks *hooks;	/* NULL: there never was one. */
   LTWatch *watch;	/* What this recording watches, or NULL. */
   struct LTState *next, *prev;  /* All VMs of the process. */
@@ -257,6 +299,13 @@ LJ_FUNC int lj_ltcall_wrap(lua_State *L, lua_CFunction f);
 LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
+/* Describe compiled code by segments (lj_ltseg.c). */
+#if LJ_HASJIT && LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#define LJ_LTSEGMENTS		1
+#else
+#define LJ_LTSEGMENTS		0
+#endif
+
 #if LJ_HASJIT
 /* Emit events inline in compiled code (lj_asm_lt.h). */
 #if LJ_TARGET_X64 && LJ_GC64
@@ -266,6 +315,17 @@ LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
 struct jit_State;
+#if LJ_LTSEGMENTS
+LJ_ASMF void lj_ltseg_slow(void);
+LJ_FUNC void lj_ltseg_exit(struct jit_State *J);
+LJ_FUNCA void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev);
+LJ_FUNC void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev);
+LJ_FUNC int lj_ltseg_counts(struct jit_State *J);
+LJ_FUNC int lj_ltseg_level(struct jit_State *J);
+LJ_FUNC uint32_t lj_ltseg_endid(struct jit_State *J);
+#else
+#define lj_ltseg_exit(J)	((void)0)
+#endif
 LJ_FUNC void lj_trace_plainins(struct jit_State *J, const BCIns *pc);
 LJ_FUNC void lj_ltjit_start(struct jit_State *J);
 LJ_FUNC void lj_ltjit_stop(struct jit_State *J);
@@ -459,6 +519,13 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_MUTE(g)	lj_ltswitch_mute((g));
 /* lj_record.c: IR instructions of the guard at the head of a root trace. */
 #define LT_NGUARD(J)	(J2GG(J)->lt.nguard)
+/* lj_snap.c, lj_opt_loop.c: events of the trace before a snapshot. */
+#define LT_SNAP(J, snap)	(snap)->nev = (uint16_t)J2GG(J)->lt.segnev;
+#define LT_SNAPCOPY(snap, osnap)	(snap)->nev = (osnap)->nev;
+#define LT_SNAPLOOP(snap)	(snap)->nev = 0;
+/* lj_trace.c: a trace is left for the interpreter, at J->exitno of J->parent. */
+#define LT_EXIT(J) \
+  if (LJ_UNLIKELY(J2GG(J)->lt.sizesegment != 0)) lj_ltseg_exit((J));
 /* lj_record.c: the next bytecode. */
 #define lj_ltrec_pend(J) \
   { if ((J2GG(J)->lt.pendff || J2GG(J)->lt.watch) && lj_ltrec_next((J))) return; }
@@ -471,9 +538,16 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
   }
 /* lj_ircall.h: what compiled code calls. */
 #define IRCALLCOND_SDT(x)	x
+#if LJ_LTSEGMENTS
+#define IRCALLDEF_SEGMENTS(_) \
+  _(SDT,	lj_ltseg_mark,		3,   S, NIL, CCI_L)
+#else
+#define IRCALLDEF_SEGMENTS(_)
+#endif
 #define IRCALLDEF_SDT(_) \
   _(SDT,	lj_ltrec_jitword,	2,  FS, NIL, CCI_L) \
-  _(SDT,	lj_ltrec_jitevent,	4,   S, NIL, CCI_L)
+  _(SDT,	lj_ltrec_jitevent,	4,   S, NIL, CCI_L) \
+  IRCALLDEF_SEGMENTS(_)
 
 #else
 
@@ -529,6 +603,10 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_CALLBACK_BEGINS(L)
 #define LT_MUTE(g)
 #define LT_NGUARD(J)		0
+#define LT_SNAP(J, snap)
+#define LT_SNAPCOPY(snap, osnap)
+#define LT_SNAPLOOP(snap)
+#define LT_EXIT(J)
 #define LT_RECRET(J, call)	call;
 #define IRCALLDEF_SDT(_)
 

@@ -43,7 +43,9 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 		     int32_t ofs, int32_t line)
 {
   LTState *lt = J2LT(J);
-  if (!(lt->on & LTON_SINGLE) && id < LT_PAYLOAD_BIG) {
+  if (lt->segrec) {
+    lj_ltseg_event(J, id, kind);
+  } else if (!(lt->on & LTON_SINGLE) && id < LT_PAYLOAD_BIG) {
     lj_ir_call(J, IRCALL_lj_ltrec_jitword,
 	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));
   } else {
@@ -56,6 +58,18 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
   }
   J->needsnap = 1;
 }
+
+#if LJ_HASFFI && LJ_LTSEGMENTS
+/* In a trace that stores no events: the time here is of interest. */
+static void recmark(jit_State *J)
+{
+  int32_t nev = (int32_t)J2LT(J)->segnev;
+  lj_ir_call(J, IRCALL_lj_ltseg_mark, lj_ir_kint(J, (int32_t)lj_ltseg_newmark(J)),
+	     lj_ir_kint(J, nev));
+}
+#else
+#define recmark(J)	((void)0)
+#endif
 
 /* Slot offset of J->base relative to the BASE of the trace. */
 #define baseofs(J)	((int32_t)(J)->baseslot - (1+LJ_FR2))
@@ -153,6 +167,7 @@ void lj_ltrec_guard(jit_State *J)
   int isfunc = bc_op(J->cur.startins) == BC_FUNCF;
   lt->pendff = 0;
   lt->polled = 0;
+  lj_ltseg_check(J);
   if (J->parent) return;  /* Only root traces. */
   if (recwatched(J, bc_op(J->cur.startins))) lj_trace_err(J, LJ_TRERR_CJITOFF);
   if (!isfunc) {
@@ -178,6 +193,7 @@ void lj_ltrec_guard(jit_State *J)
 void lj_ltrec_stop(jit_State *J, uint32_t linktype, uint32_t lnk)
 {
   BCIns start;
+  lj_ltseg_reserve(J);
   if (!recoff(J) || J2LT(J)->polled || J->framedepth + J->retdepth != 0 ||
       (linktype != LJ_TRLINK_ROOT && linktype != LJ_TRLINK_TAILREC))
     return;
@@ -306,7 +322,9 @@ static void ffievent(jit_State *J, GCcdata *cd, uint32_t kind)
   uint32_t id;
   if (recoff(J) || !lt_wantffi(J2G(J))) return;
   id = lj_ltffi_id(L, cd, L->base-1);
-  if (id) recevent(J, kind, id, obj2gco(J->fn), baseofs(J), LT_LINE_FFI - (int32_t)cd->ctypeid);
+  if (!id) return;
+  recevent(J, kind, id, obj2gco(J->fn), baseofs(J), LT_LINE_FFI - (int32_t)cd->ctypeid);
+  if (J2LT(J)->segrec) recmark(J);
 }
 
 /* A C function is called by FFI: its arguments have been recorded, with all guards, and

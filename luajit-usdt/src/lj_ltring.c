@@ -101,6 +101,7 @@ static void enter_block(LTState *lt)
   if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
   lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
   lt->wp = lt->block;
+  lt->seggo &= ~LT_SEGGO_LOST;
   if (lt_private(lt)) lj_ltblock_begin(lt);
   lj_ltblock_head(lt);
 }
@@ -108,6 +109,7 @@ static void enter_block(LTState *lt)
 void lj_ltring_scratch(LTState *lt)
 {
   lt->block = lt->wp = lt->scratch;
+  lt->seggo |= LT_SEGGO_LOST;
   memset(lt->scratch, 0, LT_RING_BLOCK_SIZE);
 }
 
@@ -115,6 +117,13 @@ void lj_ltring_scratch(LTState *lt)
 void lj_ltring_count(LTState *lt)
 {
   uint64_t n = count_records(lt->scratch, (size_t)(lt->wp - lt->scratch));
+  lt->lost += n;
+  if (lt->ring) lt->ring->lost += n;
+}
+
+/* A word in the scratch block stands for n more events than one. */
+void lj_ltring_lose(LTState *lt, uint64_t n)
+{
   lt->lost += n;
   if (lt->ring) lt->ring->lost += n;
 }
@@ -206,31 +215,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
 }
 
 #if LJ_TARGET_X64 && LJ_GC64
-/* The same, called from compiled code (lj_asm_lt.h) or from anywhere where r14 is
-** DISPATCH: saves all registers, needs no stack alignment. */
-__asm__(
-  ".text\n"
-  ".hidden lj_ltring_slow\n"
-  ".globl lj_ltring_slow\n"
-  ".type lj_ltring_slow, @function\n"
-  "lj_ltring_slow:\n"
-  "  pushq %rbp\n  movq %rsp, %rbp\n"
-  "  pushq %rax\n  pushq %rcx\n  pushq %rdx\n  pushq %rsi\n"
-  "  pushq %rdi\n  pushq %r8\n  pushq %r9\n  pushq %r10\n"
-  "  pushq %r11\n"
-  "  andq $-16, %rsp\n"
-  "  subq $256, %rsp\n"
-  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps %xmm\\i, 16*\\i(%rsp)\n  .endr\n"
-  "  movq %r14, %rdi\n"
-  "  call lj_ltring_slowc\n"
-  "  .irp i, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n  movaps 16*\\i(%rsp), %xmm\\i\n  .endr\n"
-  "  leaq -72(%rbp), %rsp\n"
-  "  popq %r11\n  popq %r10\n  popq %r9\n  popq %r8\n"
-  "  popq %rdi\n  popq %rsi\n  popq %rdx\n  popq %rcx\n"
-  "  popq %rax\n  popq %rbp\n"
-  "  ret\n"
-  ".size lj_ltring_slow, .-lj_ltring_slow\n"
-);
+LT_ASM_SAVED(lj_ltring_slow, lj_ltring_slowc)
 
 LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
 {
@@ -296,12 +281,14 @@ void lj_ltring_tick(LTState *lt, uint64_t now)
 /* -- Records of more than one word ---------------------------------------- */
 
 /* Reserve n words in one block. */
-static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
+static uint64_t *reserve(LTState *lt, uint32_t n)
 {
   for (;;) {
     size_t left = BLOCKWORDS - (size_t)(lt->wp - lt->block);
+    uint64_t now;
     lj_assertX(left > 0 && left <= BLOCKWORDS, "event words outside of their block");
     if (left >= n) return lt->wp;
+    now = lj_ltctl_clock(lt);
     lt->extra += (uint32_t)left;
     while (left--)
       *lt->wp++ = lt_word(now, lt_ext(LTX_PAD, 0, 0), LT_EXT);
@@ -314,7 +301,7 @@ static uint64_t *reserve(LTState *lt, uint32_t n, uint64_t now)
 ** that begins after it the new one. */
 void lj_ltring_need(LTState *lt, uint32_t n)
 {
-  reserve(lt, n, lj_ltctl_clock(lt));
+  reserve(lt, n);
 }
 
 /* Commit n words at w: words 1.. are stored, the first one makes them visible. */
@@ -331,7 +318,7 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
 void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 		   uint64_t a, uint64_t b)
 {
-  uint64_t *w = reserve(lt, n+1, lj_ltctl_clock(lt));
+  uint64_t *w = reserve(lt, n+1);
   uint64_t now = lj_ltctl_clock(lt);  /* Not before that of a new block. */
   if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
@@ -342,7 +329,7 @@ void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first, uint32_t n,
 		     const uint64_t *more)
 {
-  uint64_t *w = reserve(lt, n+2, lj_ltctl_clock(lt));
+  uint64_t *w = reserve(lt, n+2);
   uint64_t now = lj_ltctl_clock(lt);
   w[1] = first;
   if (n) memcpy(w+2, more, n*sizeof(*w));
@@ -352,10 +339,25 @@ void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first, ui
 /* Store an event whose payload does not fit into one word. */
 void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload)
 {
-  uint64_t *w = reserve(lt, 2, lj_ltctl_clock(lt));
+  uint64_t *w = reserve(lt, 2);
   uint64_t now = lj_ltctl_clock(lt);
   w[1] = payload;
   commit(lt, w, 2, lt_word(now, LT_PAYLOAD_BIG, kind));
+}
+
+/* Store a segment: a word, or with the iterations of n levels + 1. now: 0: without a time. */
+void lj_ltring_segment(LTState *lt, uint32_t id, uint32_t n, const uint64_t *iterations,
+		       uint64_t now)
+{
+  uint64_t *w;
+  if (!n) {
+    lj_ltring_put(lt, now, LT_SEGMENT_FIRST+id, LT_SUSPEND)
+    return;
+  }
+  w = reserve(lt, n+2);
+  w[1] = (uint64_t)id+1;
+  memcpy(w+2, iterations, n*sizeof(*w));
+  commit(lt, w, n+2, lt_word(now, lt_ext(LTX_SEGMENT, n+1, 0), LT_EXT));
 }
 
 /* The VM runs on another thread than before. */
@@ -401,38 +403,57 @@ static size_t cut(const char *s)
   return n < LT_FUNC_STR_MAX ? n : LT_FUNC_STR_MAX;
 }
 
-/* Describe a function to the recorder: `what` without its sizes, and the strings (or
-** NULL). Returns 0 if there was no space. */
-int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
-		   const char *name)
+/* Append a record of the meta area: its size, then, once it is filled in, lj_ltring_metadone. NULL
+** if there was no space. */
+char *lj_ltring_metarecord(LTState *lt, uint32_t size)
 {
-  struct lt_ring *r = lt->ring;
-  struct lt_func f = *what;
-  size_t nc = cut(chunk), nn = cut(name);
-  uint32_t size = (uint32_t)(sizeof(f) + nc+1 + nn+1 + 7) & ~7u;
   uint64_t pos;
   uint32_t tail;
   char *p;
-  if (!r || !meta_space(lt, 2*size)) return 0;
+  if (!lt->ring || !meta_space(lt, 2*size)) return NULL;
   pos = lt->metahead;
   tail = (uint32_t)(lt->metasize - (pos & (lt->metasize-1)));
   if (tail < size) {  /* Does not fit before the end: skip to the start. */
     uint32_t wrap[2];
     wrap[0] = tail; wrap[1] = LT_META_WRAP;
     memcpy(meta_at(lt, pos), wrap, 8);
-    pos += tail;
+    lt->metahead = pos + tail;
   }
+  p = meta_at(lt, lt->metahead);
+  memset(p, 0, size);
+  return p;
+}
+
+void lj_ltring_metadone(LTState *lt, uint32_t size)
+{
+  lt->metahead += size;
+  st_rel(&lt->ring->meta_head, lt->metahead);
+  lt->ring->meta_count = ++lt->metacount;
+}
+
+/* Is there that much space? */
+int lj_ltring_metaspace(LTState *lt, uint32_t need)
+{
+  return lt->ring && meta_space(lt, need);
+}
+
+/* Describe a function to the recorder: `what` without its sizes, and the strings (or
+** NULL). Returns 0 if there was no space. */
+int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
+		   const char *name)
+{
+  struct lt_func f = *what;
+  size_t nc = cut(chunk), nn = cut(name);
+  uint32_t size = (uint32_t)(sizeof(f) + nc+1 + nn+1 + 7) & ~7u;
+  char *p = lj_ltring_metarecord(lt, size);
+  if (!p) return 0;
   f.size = size;
   f.chunk_len = (uint16_t)nc;
   f.name_len = (uint16_t)nn;
-  p = meta_at(lt, pos);
-  memset(p, 0, size);
   memcpy(p, &f, sizeof(f));
   if (nc) memcpy(p+sizeof(f), chunk, nc);
   if (nn) memcpy(p+sizeof(f)+nc+1, name, nn);
-  lt->metahead = pos+size;
-  st_rel(&r->meta_head, lt->metahead);
-  r->meta_count = ++lt->metacount;
+  lj_ltring_metadone(lt, size);
   return 1;
 }
 

@@ -218,13 +218,14 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   LTState *lt = G2LT(g);
   int olderr = errno;
   uint32_t poll = lt->stop & LTSTOP_POLL, report = lt->stop & LTSTOP_REPORT;
+  uint32_t flush = lt->stop & LTSTOP_FLUSH;
   uint32_t was, rec, forked, more, changed, stacks;
   uint64_t word;
   if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
       !lt_jitidle(g))
     return 0;
   forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
-  lt->stop &= ~(LTSTOP_POLL|LTSTOP_REPORT|LTSTOP_LOOK);
+  lt->stop &= ~(LTSTOP_POLL|LTSTOP_REPORT|LTSTOP_LOOK|LTSTOP_FLUSH);
   if (!lt_ringon(lt)) lt->stop = 0;
   word = lj_ltctl_word();
   /* No longer wanted, or wanted by another recorder. */
@@ -254,6 +255,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
     lt->watch->flush = 0;
     flush_traces(L);
   }
+  if (flush) flush_traces(L);
   if (poll) lj_ltswitch_restore(g);
   if (stacks) lj_ltprint_stacks(L);
   errno = olderr;
@@ -325,6 +327,8 @@ void lj_ltswitch_freestate(global_State *g)
   lj_ltfunc_free(lt);
   free(lt->call);
   free(lt->resumer);
+  free(lt->segment);
+  free(lt->segev);
 }
 
 #endif

@@ -39,6 +39,7 @@ struct lt_file_header {
 };
 
 #define LT_FEATURE_ZSTD		0x1ull	/* required: some payloads are compressed. */
+#define LT_FEATURE_SEGMENTS	0x2ull	/* required: some words stand for several events. */
 
 enum {
   LT_BLOCK_EVENTS = 1,		/* Words of one stream. */
@@ -49,7 +50,8 @@ enum {
   LT_BLOCK_CLOCK = 6,		/* struct lt_clock_info: from time to time, and at the end. */
   LT_BLOCK_NOTE = 7,		/* Text "key=value\n"...: the recorder and its settings. */
   LT_BLOCK_END = 8,		/* struct lt_end_info: written at an orderly end. */
-  LT_BLOCK_SAMPLES = 9		/* struct lt_sample records of one stream. */
+  LT_BLOCK_SAMPLES = 9,		/* struct lt_sample records of one stream. */
+  LT_BLOCK_SEGMENTS = 10	/* struct lt_segment records of one stream. */
 };
 
 #define LT_BLOCK_F_ZSTD		0x1u	/* Payload is one zstd frame of up to LT_PACKED_MAX
@@ -65,7 +67,7 @@ struct lt_block {
   uint64_t sync;		/* LT_SYNC */
   uint16_t type;		/* LT_BLOCK_*; readers skip unknown types. */
   uint16_t flags;		/* LT_BLOCK_F_* */
-  uint32_t stream;		/* EVENTS, FUNCS, SAMPLES, STREAM: stream number from 1;
+  uint32_t stream;		/* EVENTS, FUNCS, SEGMENTS, SAMPLES, STREAM: stream number from 1;
 				** PROCESS, MAPS: process number from 1; else 0. */
   uint32_t payload_size;	/* Bytes in the file, up to LT_PAYLOAD_MAX. */
   uint32_t raw_size;		/* Bytes after decompression. */

@@ -55,7 +55,9 @@ enum {
   LT_RESUME = 4,	/* payload: coroutine id. It runs now, resumed by the
 			** coroutine that was current. */
   LT_SUSPEND = 5,	/* payload: LTS_*. The current coroutine is suspended or
-			** dead; its resumer is current again. */
+			** dead; its resumer is current again. From LT_SEGMENT_FIRST on:
+			** no such event, but a segment (see struct lt_segment) whose id
+			** is the payload - LT_SEGMENT_FIRST. */
   LT_FRAME = 6,		/* payload: function id. Belongs to an LTX_STACK record: a
 			** call that was already running, outermost first. */
   LT_EXT = 7		/* payload: sub:6 | nwords:4 | arg:11 (low to high), then
@@ -71,6 +73,10 @@ enum {
   LTS_DONE = 1,		/* Body returned; the coroutine is dead. */
   LTS_ERROR = 2		/* Died from an error: all its calls end now, unwound. */
 };
+
+/* Payload of LT_SUSPEND: where ids of segments begin, and the first id that has no place. */
+#define LT_SEGMENT_FIRST	8u
+#define LT_SEGMENT_IDS		(LT_PAYLOAD_BIG - LT_SEGMENT_FIRST)
 
 /* Sub-kinds of LT_EXT. Readers skip the ones they do not know. */
 enum {
@@ -125,6 +131,9 @@ enum {
   LTX_CPU = 19,		/* arg: LTC_*. Word: ticks until this record's time. Written by
 			** recorders that follow the scheduler (--cpu). The first one of
 			** a stream says that it is followed from there on. */
+  LTX_SEGMENT = 20,	/* Words: id of a segment + 1; then for each level from 0 on (up to
+			** LT_SEGMENT_LEVELS) the iterations + 1. A segment whose loops have
+			** been passed. (18: see luatrace_watch.h) */
   LTX__MAX = 64
 };
 
@@ -198,11 +207,14 @@ enum {
 #define LTF_52COMPAT		0x80u
 #define LTF_FFI			0x100u	/* Calls of C functions by FFI have events. */
 #define LTF_SAMPLED		0x200u	/* Files: samples instead of events. */
+#define LTF_SEGMENTS		0x400u	/* Compiled code is recorded as segments. */
 
 /* Classes of C functions that have events. Each includes the ones before. */
 enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 #define LTC_CLASS		3u
 #define LTC_FFI			4u	/* With a class: C functions called by FFI, too. */
+#define LTC_SEGMENTS		8u	/* With a class: compiled code as segments, where the VM
+					** can do that. */
 
 /* -- 2. The ring ---------------------------------------------------------- */
 
@@ -329,7 +341,7 @@ enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
 
 /* Function description: meta area of the ring, and LT_BLOCK_FUNCS payload.
 ** Each record starts at a multiple of 8 bytes. */
-enum { LT_META_WRAP = 0xffff, LT_FUNC_LUA = 1, LT_FUNC_C = 2, LT_FUNC_FF = 3,
+enum { LT_META_WRAP = 0xffff, LT_META_SEGMENT = 0x100, LT_FUNC_LUA = 1, LT_FUNC_C = 2, LT_FUNC_FF = 3,
        LT_FUNC_KERNEL = 4 };
 
 struct lt_func {
@@ -361,6 +373,58 @@ struct lt_func {
 enum { LT_NAME_HINT, LT_NAME_DEFINED };
 #define LT_FUNC_STR_MAX		1023u
 
+/*
+** Segments. Between the entry of a compiled trace and an exit from it the sequence of events
+** is fixed when the trace is compiled. So compiled code need not store them: one word says where
+** it was left. The description of a trace, in the meta area of the ring, and the payload of
+** LT_BLOCK_SEGMENTS:
+**
+** events    an iteration of the trace has these, in order. Where a trace is not a loop, it has one
+**           iteration, which is not counted.
+** places    id + 0, id + 1 ... : where a word may be stored. The first one is the trace's beginning,
+**           which is that of an iteration, too; nmarks-1 places inside it follow, then its exits.
+**           Each has the number of events of the iteration before it.
+** parent    the place, an exit, from which the trace is entered; 0: it is entered from elsewhere, and
+**           everything before it has been stored. So the place at the end names the whole path.
+** level     number of traces on the path, itself included, that count their iterations. An iteration
+**           is counted when the next one begins.
+**
+** A word stands for the events since the word before it: on each trace of the path, outermost first,
+** iterations * events, and then those before the place where it leaves the path. If the place is none
+** of the exits, the trace goes on: the next word stands for what follows.
+**
+** In a ring a segment with the time 0 has none: compiled code reads the clock for one segment in
+** LT_SEGMENT_UNTIMED. The recorder gives it the time of the record
+** before it. So of a segment with that time no more is known than that it ended before the next record.
+*/
+#define LT_SEGMENT_UNTIMED	16u
+#define LT_SEGMENT_LEVELS	8u
+#define LT_SEGMENT_EVENTS_MAX	65535u
+#define LT_SEGMENT_PLACES_MAX	65535u
+#define LT_SEGMENT_PATH_MAX	1000u	/* Traces. */
+#define LT_SEGMENT_CODE_MAX	(1u<<20)  /* Bytes. */
+
+struct lt_segment {
+  uint32_t size;		/* Whole record in bytes, a multiple of 8. */
+  uint16_t type;		/* LT_META_SEGMENT */
+  uint16_t flags;		/* LT_SEGMENT_* */
+  uint32_t id;			/* Of its first place, > 0. Never used again in this stream. */
+  uint32_t parent;		/* Id of a place described earlier, or 0. */
+  uint32_t trace;		/* The VM's number of the trace. */
+  uint32_t bytes;		/* Of its machine code. */
+  uint32_t nevents;
+  uint16_t nmarks;		/* > 0 */
+  uint16_t nexits;
+  uint16_t loop;		/* Exits from this one on are those of the loop's own code, which comes
+				** after that of the first iteration; 0: there is no such code. */
+  uint16_t level;
+  uint32_t reserved;
+  /* uint32_t places[nmarks+nexits]: events before it | offset in the machine code << 16;
+  ** uint32_t events[nevents]: kind | function id << LT_KIND_BITS; zeros up to size. */
+};
+#define LT_SEGMENT_COUNTS	0x01u	/* It counts its iterations. */
+#define LT_SEGMENT_LOOPS	0x02u	/* It has iterations, without events, and does not count them. */
+
 /* Hello: what the VM sends over the recorder's SOCK_SEQPACKET socket, with
 ** the ring's memfd as SCM_RIGHTS (without it if no ring could be made). The
 ** recorder answers one byte; unless that is RECORD or PROBES, the VM never asks
@@ -389,6 +453,7 @@ enum {
 #define LT_ENV_CFUNCS		"LUATRACE_CFUNCS"	/* none, user, default, all */
 #define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
 #define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
+#define LT_ENV_TIMES		"LUATRACE_TIMES"	/* segments, events */
 
 /* What a user sets to observe a program without changing it (lj_ltenv.c). */
 #define LT_ENV_USER		"LUATRACE"
@@ -428,7 +493,8 @@ struct lt_control {
   uint32_t version;		/* LT_CONTROL_VERSION */
   uint32_t size;		/* sizeof(struct lt_control) */
   /* Settings: written before `ring` is set. */
-  uint32_t cfuncs;		/* LTC_*: which C functions have events, with LTC_FFI or without. */
+  uint32_t cfuncs;		/* LTC_*: which C functions have events, with LTC_FFI and
+				** LTC_SEGMENTS or without. */
   uint32_t ring_block;		/* 1: wait when the ring is full. */
   uint64_t ring_size;		/* Bytes of all blocks of a ring. */
   uint32_t envdone;		/* Environment has been read. */
@@ -519,6 +585,7 @@ struct lt_note {
 #define LTN_BLOCKS		0x20u	/* Has the probe luajit:block. */
 #define LTN_CLOCK		0x40u	/* Knows lt_control.clock. */
 #define LTN_FFI			0x80u	/* Knows LTC_FFI. */
+#define LTN_SEGMENTS		0x100u	/* Knows LTC_SEGMENTS. */
 
 /* In LTState.stop, set by a recorder: poll, then restore the dispatch table. Only
 ** recorders set bits of the topmost byte; the VM clears them. */
@@ -531,6 +598,7 @@ struct lt_note {
 
 LT_CHECK_SIZE(lt_ring, 512);
 LT_CHECK_SIZE(lt_func, 40);
+LT_CHECK_SIZE(lt_segment, 40);
 LT_CHECK_SIZE(lt_hello, 16);
 LT_CHECK_SIZE(lt_control, 2256);
 LT_CHECK_SIZE(lt_note, 376);

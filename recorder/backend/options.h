@@ -14,6 +14,7 @@ struct Options {
   bool force = false;  // overwrites whatever file that is
   std::vector<std::string> include, exclude;
   std::string c_functions;  // empty: not given
+  bool segments = false;    // of compiled code, in place of events
   uint64_t ring_size = 0;   // bytes, 0: not given
   bool block = false;
   int compression = 0;            // level, 0: none

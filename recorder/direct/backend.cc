@@ -157,7 +157,7 @@ DirectBackend::DirectBackend(const Options& options, BackendHost& host)
       quiet_(options.quiet) {
   settings_.include = lines_of(options.include);
   settings_.exclude = lines_of(options.exclude);
-  settings_.cfuncs = class_number(options.c_functions);
+  settings_.cfuncs = class_number(options.c_functions) | (options.segments ? LTC_SEGMENTS : 0);
   if (options.ring_size != 0) settings_.ring_size = options.ring_size;
   settings_.block = options.block;
   settings_.watch = options.watch_request;

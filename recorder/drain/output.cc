@@ -34,12 +34,14 @@ void OutputTotals::add(const WordScanner& words, bool is_damaged) {
 }
 
 Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
-               uint64_t max_size, int compression, bool empty_it, SelectionSettings selection)
+               uint64_t max_size, int compression, bool empty_it, SelectionSettings selection,
+               bool segments)
     : queue_(queue),
       opened_(std::move(opened)),
       clock_(clock),
       max_size_(max_size),
       compression_(compression),
+      segments_(segments),
       reserved_(kEndReserve),
       time_{sample_clocks(clock)} {
   writer_ = selection_.make_writer(
@@ -56,6 +58,7 @@ lt_file_header Output::header() const {
   lt_file_header h = make_file_header();
   h.clock = clock_;
   if (compression_ > 0) h.required |= LT_FEATURE_ZSTD;
+  if (segments_) h.required |= LT_FEATURE_SEGMENTS;
   const ClockRate rate = rate_so_far();
   h.tick_mult = rate.mult;
   h.tick_shift = rate.shift;
@@ -96,9 +99,10 @@ uint32_t Output::add_stream(const lt_stream_info& info) {
   return number;
 }
 
-void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records) {
-  totals_.unmatched.see(records);
-  writer_->write_funcs(stream, count, records);
+void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                         uint16_t type) {
+  if (type == LT_BLOCK_FUNCS) totals_.unmatched.see(records);
+  writer_->write_funcs(stream, count, records, type);
 }
 
 void Output::write_clock() {

@@ -49,9 +49,11 @@ struct RecordedTime {
 class Output {
  public:
   // Takes the opened file. The queue must outlive this object. max_size 0: no limit. compression:
-  // level of zstd, 0: none. empty_it: a regular file is emptied first.
+  // level of zstd, 0: none. empty_it: a regular file is emptied first. segments: VMs may write
+  // them.
   Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_t clock,
-         uint64_t max_size, int compression, bool empty_it, SelectionSettings selection = {});
+         uint64_t max_size, int compression, bool empty_it, SelectionSettings selection = {},
+         bool segments = false);
 
   // What comes from the rings; with a selection not what reaches the file.
   TraceWriter& writer() { return *writer_; }
@@ -73,8 +75,10 @@ class Output {
   uint32_t next_process() { return static_cast<uint32_t>(++totals_.processes); }
   // Announces a stream and reserves space for its last block.
   uint32_t add_stream(const lt_stream_info& info);
-  // Function descriptions, valid and with their count.
-  void write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records);
+  // Descriptions of functions or (type LT_BLOCK_SEGMENTS) of compiled traces, valid and with their
+  // count.
+  void write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
+                   uint16_t type = LT_BLOCK_FUNCS);
   void write_clock();
 
   // Is there space for this many more bytes, apart from the reserved space: in the file, and on the
@@ -133,6 +137,7 @@ class Output {
   uint32_t clock_;
   uint64_t max_size_;
   int compression_;
+  bool segments_;
   uint64_t reserved_;
   size_t users_ = 0;
   bool full_ = false, disk_full_ = false;  // the second: because of the disk

@@ -113,6 +113,7 @@ RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> o
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       cpu_(std::move(cpu)),
+      has_segments_((ring_->info().stream_flags & LTF_SEGMENTS) != 0),
       empty_at_(ring_->info().start_tick) {
   output_->users()++;
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
@@ -168,8 +169,10 @@ bool RingDrain::take_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
-  if (filter_ || cpu_ || watch_) {  // read each word more than once: not in memory that may change
+  if (filter_ || cpu_ || watch_ ||
+      has_segments_) {  // read each word more than once: not in memory that may change
     scratch_.assign(rest.begin(), rest.end());
+    if (has_segments_) time_segments(scratch_, last_time_);
     rest = scratch_;
   }
   const auto left = rest.subspan(take(rest));
@@ -212,6 +215,7 @@ size_t RingDrain::take_partial_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return 0;
   take_functions();
   if (output_->dead()) return 0;
+  if (has_segments_) time_segments(scratch_, last_time_);
   const size_t n = take(scratch_);
   pos_ += n;
   empty_at_ = looked;
@@ -230,6 +234,11 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
   std::memcpy(&start, &meta[at], sizeof start);
   if (start.type == LT_META_WRAP) return tail += space, true;
   if (start.size < sizeof(lt_func) || start.size > space || start.size % 8 != 0) return false;
+  if (start.type == LT_META_SEGMENT) {
+    const bool good = take_segment(meta.subspan(at, start.size));
+    tail += good ? start.size : 0;
+    return good;
+  }
   const size_t end = functions_.size();
   functions_.insert(functions_.end(), &meta[at], &meta[at] + start.size);
   if (!func_is_valid(&functions_[end], start.size)) return functions_.resize(end), false;
@@ -243,7 +252,23 @@ bool RingDrain::take_function(std::span<const std::byte> meta, uint64_t& tail, u
   return true;
 }
 
+// The description of a compiled trace, which is checked in a copy.
+bool RingDrain::take_segment(std::span<const std::byte> record) {
+  const size_t end = segments_.size();
+  segments_.insert(segments_.end(), record.begin(), record.end());
+  uint32_t size;
+  std::memcpy(&size, &segments_[end], sizeof size);
+  if (size != record.size() || !segment_is_valid(&segments_[end], record.size()))
+    return segments_.resize(end), false;
+  segment_count_++;
+  return true;
+}
+
 void RingDrain::write_functions() {
+  if (segment_count_ > 0 && output_->has_space(segments_.size() + sizeof(lt_block)))
+    output_->write_funcs(stream_, segment_count_, segments_, LT_BLOCK_SEGMENTS);
+  segments_.clear();
+  segment_count_ = 0;
   if (function_count_ > 0 && output_->has_space(functions_.size() + sizeof(lt_block)))
     output_->write_funcs(stream_, function_count_, functions_);
   functions_.clear();
@@ -257,7 +282,7 @@ void RingDrain::take_functions() {
   bool good = head > meta_tail_ && head - meta_tail_ <= meta.size();
   while (good && meta_tail_ < head) {
     good = take_function(meta, meta_tail_, head);
-    if (functions_.size() > kFunctionBytes) write_functions();
+    if (functions_.size() + segments_.size() > kFunctionBytes) write_functions();
   }
   write_functions();
   if (!good) {  // events continue; their functions stay nameless

@@ -133,6 +133,7 @@ class RingDrain {
   size_t pass_on(std::span<const uint64_t> words);
   void take_functions();
   bool take_function(std::span<const std::byte> meta, uint64_t& tail, uint64_t head);
+  bool take_segment(std::span<const std::byte> record);
   void write_functions();
   void give_up(const std::string& why);
   void report_last_loss();
@@ -146,9 +147,13 @@ class RingDrain {
   std::optional<DepthFilter> filter_;
   std::unique_ptr<CpuTime> cpu_;
   std::unique_ptr<WatchReader> watch_;
+  const bool has_segments_;
+  uint64_t last_time_ = 0;  // of the last record taken, with has_segments_
   std::vector<uint64_t> scratch_, kept_, merged_;
   std::vector<std::byte> functions_;  // to be written
   uint32_t function_count_ = 0;
+  std::vector<std::byte> segments_;  // the same
+  uint32_t segment_count_ = 0;
   uint64_t tail_ = 0, meta_tail_ = 0;
   size_t pos_ = 0;           // words of block tail_ that were taken
   uint64_t empty_at_ = 0;    // clock when everything had been taken

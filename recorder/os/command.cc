@@ -78,7 +78,7 @@ Started start_command(const std::vector<std::string>& words,
   Pipe go, report;
   // Settings of a recorder around this one do not apply here.
   for (const char* name : {LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS,
-                           LT_ENV_RING, LT_ENV_BLOCK, LT_ENV_WATCH})
+                           LT_ENV_RING, LT_ENV_BLOCK, LT_ENV_WATCH, LT_ENV_TIMES})
     unsetenv(name);
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   // A daemon's parent ends before its child has run any Lua: that must not look like the end of

@@ -132,7 +132,9 @@ int Target::write_watch(const std::string& request) {
 int Target::write_settings(const Settings& s, uint32_t generation) {
   lt_control c{};
   c.cfuncs = s.cfuncs;
-  if ((image_.note.flags & LTN_FFI) == 0) c.cfuncs &= LTC_CLASS;  // It would take this for `all`.
+  // A VM that does not know them would take them for `all`.
+  if ((image_.note.flags & LTN_FFI) == 0) c.cfuncs &= ~LTC_FFI;
+  if ((image_.note.flags & LTN_SEGMENTS) == 0) c.cfuncs &= ~LTC_SEGMENTS;
   c.ring_size = s.ring_size;
   c.ring_block = s.block ? 1 : 0;
   c.envdone = 1;

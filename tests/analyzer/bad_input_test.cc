@@ -240,8 +240,8 @@ TEST(BadInput, RefusedWithAReason) {
   newer[8] = 2;
   refused(reseal(newer), "version 2");
   auto feature = good();
-  feature[16] = 2;
-  refused(reseal(feature), "bits 2");
+  feature[16] = 4;
+  refused(reseal(feature), "bits 4");
   auto optional = good();
   optional[24] = 1;  // May be ignored.
   EXPECT_FALSE(analyse(reseal(optional)).unreadable);

@@ -3,12 +3,15 @@
 // two modes (builds and compiler options take turns). Prints the seeds; ends with status 1 if any
 // program differs, and leaves its source and the commands that repeat it.
 //
-//   random_programs [--count N] [--seed S] [--part K]     LUATRACE_SEED=S: only that one
+//   random_programs [--count N] [--seed S] [--part K] [--modes WORD]
+//
+// WORD: only in modes that have it in their names. LUATRACE_SEED=S: only that program.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "modes.h"
 #include "oracle.h"
@@ -63,9 +66,11 @@ void RunSeed(uint64_t seed, const std::vector<Mode>& modes, const ScratchDir& sc
 
 int Main(int argc, char** argv) {
   uint64_t count = 70, first = 1, part = 0;
+  std::string word;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     const uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--modes") word = argv[i + 1];
     if (option == "--count") count = value;
     if (option == "--seed") first = value;
     if (option == "--part") part = value;
@@ -75,7 +80,9 @@ int Main(int argc, char** argv) {
     count = 1;
     part = 0;
   }
-  const auto modes = AllModes();
+  auto modes = AllModes();
+  std::erase_if(modes, [&](const Mode& mode) { return mode.name.find(word) == word.npos; });
+  if (modes.empty()) return 1;
   for (const Mode& mode : modes)
     if (const std::string missing = Missing(mode); !missing.empty()) {
       std::cout << "random_programs: " << missing << "\n";

@@ -19,6 +19,7 @@ namespace {
 struct Options {
   const char* name;
   std::vector<std::string> flags;
+  std::vector<std::string> record = {};
 };
 
 std::string BuildDir() {
@@ -52,7 +53,7 @@ void Add(const std::string& flavour, const std::string& variant, const std::stri
   luajit.push_back((other.empty() ? luajits : other) + "/" + flavour + variant + "/luajit");
   for (const Options& o : options)
     modes->push_back(
-        {prefix + o.name, luajit, luajits + "/" + flavour + "-upstream/luajit", o.flags});
+        {prefix + o.name, luajit, luajits + "/" + flavour + "-upstream/luajit", o.flags, o.record});
 }
 
 }  // namespace
@@ -65,14 +66,20 @@ std::string OtherLuajits() {
 std::vector<Mode> AllModes() {
   const Options on{"jit", {}}, off{"nojit", {"-joff"}};
   const Options eager{"eager", {"-Ohotloop=1", "-Ohotexit=1"}}, plain{"unoptimised", {"-O0"}};
+  const std::vector<std::string> as_segments = {"--times", "segments"};
+  const Options segments{"segments", {}, as_segments};
+  const Options eager_segments{"eager_segments", eager.flags, as_segments};
+  const Options plain_segments{"unoptimised_segments", plain.flags, as_segments};
   std::vector<Mode> modes;
   for (const std::string& flavour : Flavours()) {
     bool first = modes.empty();
     std::string prefix = first ? "" : Identifier(flavour) + "_";
     // Most of the programs are too short for the compiler, unless it is eager.
-    Add(flavour, "", prefix, first ? std::vector{on, off, eager, plain} : std::vector{off, eager},
+    Add(flavour, "", prefix,
+        first ? std::vector{on, off, eager, plain, segments, eager_segments, plain_segments}
+              : std::vector{off, eager, eager_segments},
         &modes);
-    if (first) Add(flavour, "-assert", "assert_", {off, eager}, &modes);
+    if (first) Add(flavour, "-assert", "assert_", {off, eager, eager_segments}, &modes);
   }
   return modes;
 }

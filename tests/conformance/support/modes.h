@@ -14,10 +14,12 @@ struct Mode {
   std::vector<std::string> luajit;  // the traced luajit: its path, after its emulator if it has one
   std::string upstream;             // path of the unpatched luajit of the same flavour
   std::vector<std::string> flags;   // options for luajit
+  std::vector<std::string> record;  // options for luatrace-record
 };
 
 // All modes: the default flavour and its assert build with the JIT on, off,
-// eager and without optimisations; the other flavours off and eager.
+// eager and without optimisations, compiled code also as segments; the other flavours off and
+// eager.
 std::vector<Mode> AllModes();
 
 // The folder of the LuaJITs that are traced instead of this build's, and of the C module that was

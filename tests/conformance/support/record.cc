@@ -28,6 +28,7 @@ Recorded Record(const Mode& mode, const RecordRequest& request, const ScratchDir
   std::vector<std::string> argv{
       Product("luatrace-record"), "-q", "--block", "-o", trace, "--c-functions",
       request.c_functions,        "--"};
+  argv.insert(argv.end() - 1, mode.record.begin(), mode.record.end());
   for (auto& word : Program(mode.luajit, mode, request)) argv.push_back(word);
   std::vector<std::string> dump{Product("luatrace-analyze"), "--dump=calls", trace};
   Recorded result;

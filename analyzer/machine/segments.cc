@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "analyzer/machine/segments.h"
+
+#include <algorithm>
+#include <string>
+
+namespace luatrace::analyze {
+namespace {
+
+constexpr size_t kPieceWords = 65536;
+// No VM lets a word stand for more: its loops report after 2^20 to 2^21 events on each level.
+constexpr uint64_t kMaxSegmentEvents = uint64_t{LT_SEGMENT_LEVELS + 1} << 21;
+constexpr uint64_t kBytesPerTick = 4;                     // Of machine code, about.
+constexpr size_t kMaxPending = 16 * LT_SEGMENT_PATH_MAX;  // Parts of words without a time.
+
+// For each event, and for the end of the iteration: the code from `begin` until the first place
+// that has it before itself.
+std::vector<uint64_t> code_before(std::span<const SegmentInfo::Place> places, size_t events,
+                                  uint64_t begin, uint64_t end) {
+  std::vector<uint64_t> at(events + 1, std::max(begin, end));
+  for (const auto& place : places) {
+    if (place.before == 0) continue;
+    uint64_t& least = at[place.before - 1];
+    least = std::min<uint64_t>(least, place.offset);
+  }
+  for (size_t i = events; i-- > 0;) at[i] = std::min(at[i], at[i + 1]);
+  for (uint64_t& offset : at) offset = std::max(offset, begin) - begin;
+  return at;
+}
+
+}  // namespace
+
+void SegmentExpander::add(const SegmentInfo& info) {
+  if (!traces_.empty() && info.id < traces_.back().end) {
+    diag_.trust.bad_records++;
+    return;
+  }
+  Trace t;
+  t.first = info.id;
+  t.exits = info.id + info.marks;
+  t.end = info.id + static_cast<uint32_t>(info.places.size());
+  t.parent = info.parent;
+  t.level = info.level;
+  t.counts = info.counts;
+  t.loops = info.loops;
+  t.events = info.events;
+  const std::span exits = std::span(info.places).subspan(info.marks);
+  const size_t loop = info.loop == 0 ? exits.size() : std::min<size_t>(info.loop, exits.size());
+  const uint64_t middle = loop < exits.size() ? exits[loop].offset : info.bytes;
+  t.first_code = code_before(exits.first(loop), t.events.size(), 0, middle);
+  t.code = t.first_code;
+  if (loop < exits.size())
+    t.code = code_before(exits.subspan(loop), t.events.size(), middle, info.bytes);
+  for (size_t i = 0; i < info.places.size(); i++) {
+    const auto& place = info.places[i];
+    const uint64_t begin = i >= info.marks + loop ? middle : 0;
+    const uint64_t after = place.before == 0 ? 0 : t.first_code[place.before - 1];
+    t.before.push_back(place.before);
+    t.place.push_back(i < info.marks ? after : std::max<uint64_t>(place.offset, begin) - begin);
+  }
+  traces_.push_back(std::move(t));
+}
+
+// The trace that has this place.
+const SegmentExpander::Trace* SegmentExpander::find(uint64_t id) const {
+  const auto has = [id](const Trace& t) { return t.first <= id && id < t.end; };
+  if (last_ < traces_.size() && has(traces_[last_])) return &traces_[last_];
+  const auto after = std::partition_point(traces_.begin(), traces_.end(),
+                                          [id](const Trace& t) { return t.first <= id; });
+  if (after == traces_.begin() || !has(after[-1])) return nullptr;
+  last_ = static_cast<size_t>(after - traces_.begin()) - 1;
+  return &after[-1];
+}
+
+uint64_t SegmentExpander::events_of(const Part& part) const {
+  const uint64_t events = part.iterations * part.trace->events.size() + part.rest();
+  return events - std::min<uint64_t>(events, part.skip);
+}
+
+// The part of a path that is on this trace. False: it is not possible.
+bool SegmentExpander::add_part(const Trace& t, uint32_t id, std::span<const uint64_t> counts) {
+  uint64_t iterations = 0;
+  if (t.counts && t.level <= counts.size()) iterations = counts[t.level - 1] - 1;
+  if (iterations > kMaxSegmentEvents) return false;
+  const bool resumed = mark_ != 0 && t.first <= mark_ && mark_ < t.end;
+  const uint32_t skip = resumed ? t.before[mark_ - t.first] : 0;
+  parts_.push_back({&t, iterations, skip, id - t.first, resumed});
+  return true;
+}
+
+// Collects the parts of the path that ends at the record's place, innermost first. False if there
+// is no such path.
+bool SegmentExpander::plan(const Record& r) {
+  parts_.clear();
+  std::span<const uint64_t> counts;
+  if (r.kind == LT_EXT) counts = {r.words + 1, r.nwords - 1};
+  uint64_t total = 0, id = r.segment();
+  do {
+    const Trace* t = find(id);
+    if (!t || parts_.size() == LT_SEGMENT_PATH_MAX) return false;
+    if (!add_part(*t, static_cast<uint32_t>(id), counts)) return false;
+    total += events_of(parts_.back());
+    if (total > kMaxSegmentEvents) return false;
+    id = parts_.back().resumed ? 0 : t->parent;  // Less than before.
+  } while (id != 0);
+  return true;
+}
+
+// Calls each(run) for the runs of a part, in order.
+template <class Each>
+void SegmentExpander::each_run(const Part& part, Each each) const {
+  const Trace& t = *part.trace;
+  const auto n = static_cast<uint32_t>(t.events.size());
+  const std::vector<uint64_t>& first = part.resumed ? t.code : t.first_code;
+  const uint64_t skipped = part.skip == 0 ? 0 : first[part.skip - 1];
+  if (part.iterations == 0) {
+    if (part.skip <= part.rest())
+      each(Run{part.skip, part.rest(), first.data(), skipped,
+               std::max(skipped, t.place[part.place])});
+    return;
+  }
+  each(Run{part.skip, n, first.data(), skipped, first[n]});
+  if (n == 0) each(Run{0, 0, t.code.data(), 0, (part.iterations - 1) * t.code[0]});
+  for (uint64_t i = 1; n != 0 && i < part.iterations; i++)
+    each(Run{0, n, t.code.data(), 0, t.code[n]});
+  each(Run{0, part.rest(), t.code.data(), 0, t.place[part.place]});
+}
+
+// Writes the events of pending_ with times from now_ to `to`. How often a loop ran that does not
+// count is not known: it took what the code of the others, at kBytesPerTick, did not.
+void SegmentExpander::write_pending(uint64_t to) {
+  const uint64_t from = now_;
+  uint64_t weight = 1, done = 0, loops = 0;
+  for (const Part& part : pending_) {
+    each_run(part, [&weight](const Run& run) { weight += run.end - run.begin; });
+    loops += part.trace->loops;
+  }
+  const uint64_t most = std::min(to - from, kTimeHalf) * kBytesPerTick;
+  const uint64_t of_loop = loops == 0 || most < weight ? 0 : (most - weight) / loops;
+  weight += loops * of_loop;
+  const auto scale = (static_cast<unsigned __int128>(to - from) << 32) / weight;
+  for (const Part& part : pending_)
+    each_run(part, [&](const Run& run) {
+      const uint32_t* const events = part.trace->events.data();
+      const uint64_t end = done + run.end - run.begin + (part.trace->loops ? of_loop : 0);
+      for (uint32_t i = run.from; i < run.to; i++) {
+        const uint64_t at = std::min(done + run.code[i] - run.begin, end);
+        now_ = from + static_cast<uint64_t>((scale * at) >> 32);
+        out_.push_back(now_ << LT_TIME_SHIFT | events[i]);
+      }
+      records_out_ += run.to - run.from;
+      done = end;
+      if (out_.size() >= kPieceWords) give_piece();
+    });
+  pending_.clear();
+  pending_events_ = 0;
+}
+
+// What a word stands for is not known: as if events had been lost.
+void SegmentExpander::lose(uint64_t tick, uint64_t id) {
+  diag_.log(piece_.offset, "segment " + std::to_string(id) +
+                               " in this block is not described, or stands for too many events");
+  out_.insert(out_.end(),
+              {lt_word(tick, lt_ext(LTX_LOSS, 2, 1), LT_EXT), 1, std::max<uint64_t>(now_, 1)});
+  records_out_++;
+}
+
+void SegmentExpander::segment(const Record& r, uint64_t tick) {
+  const uint64_t id = r.segment();
+  const bool known = plan(r);
+  if (known) {
+    pending_.insert(pending_.end(), parts_.rbegin(), parts_.rend());
+    for (const Part& part : parts_) pending_events_ += events_of(part);
+  }
+  const bool many = pending_events_ > kPieceWords || pending_.size() > kMaxPending;
+  if (tick != now_ || !known || many) write_pending(tick);
+  if (!known) lose(tick, id);
+  mark_ = known && id < parts_.front().trace->exits ? static_cast<uint32_t>(id) : 0;
+  now_ = tick;
+}
+
+void SegmentExpander::record(const Record& r) {
+  const bool pad = r.kind == LT_EXT && r.sub == LTX_PAD;  // Has no time.
+  uint64_t tick = now_;
+  if (!pad && !r.full_clock(tick)) tick = unwrap(now_, lt_time(r.word));
+  if (tick < now_ || tick > piece_.end_tick) tick = now_;  // The stack machine counts that.
+  if (r.is_segment()) return segment(r, tick);
+  const bool loss = r.kind == LT_EXT && r.sub == LTX_LOSS;
+  if (!pending_.empty()) write_pending(loss ? std::clamp(r.words[1], now_, tick) : tick);
+  if (loss || (r.kind == LT_EXT && r.sub == LTX_START)) mark_ = 0;
+  now_ = tick;
+  records_out_++;
+}
+
+// Passes on what there is of the block.
+void SegmentExpander::give_piece() {
+  piece_.words = out_;
+  piece_.count = records_out_;
+  (*give_)(piece_);
+  out_.clear();
+  records_out_ = 0;
+  piece_.seq++;
+  piece_.flags = 0;
+  piece_.base_tick = std::min(now_, piece_.end_tick);
+  piece_.coroutine = kUnknownCoroutine;
+  piece_.depth = LT_DEPTH_UNKNOWN;
+}
+
+void SegmentExpander::begin(const EventBlock& block) {
+  const bool missing = block.seq != next_in_;
+  next_in_ = block.seq + 1;
+  piece_ = block;
+  piece_.hold = nullptr;
+  piece_.seq = next_out_ + missing;
+  if (missing || (block.flags & LT_BLOCK_F_GAP)) mark_ = 0, now_ = 0;
+  Record r;
+  const bool segment = read_record(block.words.data(), block.words.size(), r) && r.is_segment();
+  // Its events begin before the block.
+  if (segment && now_ != 0 && now_ <= block.base_tick && block.base_tick - now_ < kTimeHalf)
+    piece_.base_tick = now_;
+  now_ = piece_.base_tick;
+}
+
+void SegmentExpander::expand(const EventBlock& block, const Give& give) {
+  if (block.words.empty()) return;
+  give_ = &give;
+  begin(block);
+  uint32_t records = 0;
+  for (size_t at = 0; at < block.words.size();) {
+    Record r;
+    const uint64_t* const words = &block.words[at];
+    const bool good = read_record(words, block.words.size() - at, r);
+    at += r.length;
+    records += good;
+    if (good) record(r);
+    if (!good || !r.is_segment()) out_.insert(out_.end(), words, words + r.length);
+    if (out_.size() >= kPieceWords) give_piece();
+  }
+  if (!pending_.empty()) write_pending(now_);
+  records_out_ += block.count - records;  // A wrong count stays wrong.
+  give_piece();
+  next_out_ = piece_.seq;
+}
+
+}  // namespace luatrace::analyze

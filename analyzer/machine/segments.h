@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// SegmentExpander: from segments (struct lt_segment in luatrace_format.h) to the events for which
+// they stand, block by block, before anything else looks at them. So all that follows sees the same
+// sequence of events as if compiled code had stored each of them.
+//
+// The time of a word is exact, unless it is that of the record before it: then it has none of its
+// own. The events since the last exact time get times in between, in proportion to the machine code
+// from one to the next.
+//
+// Invariants: blocks keep their order, and what damages them stays visible (sequence numbers,
+// counts); a word that stands for more events than a VM stores in one, or whose place is not
+// described, is counted as malformed, and the calls around it become unknown, as by a loss. No
+// word costs more than kMaxEvents.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "analyzer/read/diagnostics.h"
+#include "analyzer/read/model.h"
+#include "analyzer/read/words.h"
+
+namespace luatrace::analyze {
+
+class SegmentExpander {
+ public:
+  using Give = std::function<void(const EventBlock&)>;
+
+  explicit SegmentExpander(Diagnostics& diagnostics) : diag_(diagnostics) {}
+
+  void add(const SegmentInfo& info);
+  // Passes on the block with its segments expanded, as one block or more.
+  void expand(const EventBlock& block, const Give& give);
+
+ private:
+  // A described trace.
+  struct Trace {
+    uint32_t first = 0, exits = 0, end = 0;  // Ids of its places, and of its exits.
+    uint32_t parent = 0;
+    uint32_t level = 0;
+    bool counts = false, loops = false;
+    std::vector<uint32_t> before;  // Of each place: events of the iteration,
+    std::vector<uint64_t> place;   // and the code.
+    std::vector<uint32_t> events;  // As words without a time.
+    // Of each event, and of the end of the iteration: the code before it. Of the first iteration,
+    // and of the others.
+    std::vector<uint64_t> first_code, code;
+  };
+  // Events of one trace on a path: `skip` are left out of the first iteration, then whole
+  // iterations, then those before `place`.
+  struct Part {
+    const Trace* trace;
+    uint64_t iterations;
+    uint32_t skip, place;
+    bool resumed;  // The first iteration is not the trace's first one.
+    uint32_t rest() const { return trace->before[place]; }
+  };
+  // Consecutive events of an iteration; begin, end: the code that runs for them.
+  struct Run {
+    uint32_t from, to;
+    const uint64_t* code;
+    uint64_t begin, end;
+  };
+
+  const Trace* find(uint64_t id) const;
+  bool plan(const Record& r);
+  bool add_part(const Trace& trace, uint32_t place, std::span<const uint64_t> counts);
+  uint64_t events_of(const Part& part) const;
+  void write_parts(uint64_t from, uint64_t to);
+  template <class Each>
+  void each_run(const Part& part, Each each) const;
+  void segment(const Record& r, uint64_t tick);
+  void write_pending(uint64_t tick);
+  void lose(uint64_t tick, uint64_t id);
+  void record(const Record& r);
+  void begin(const EventBlock& block);
+  void give_piece();
+
+  Diagnostics& diag_;
+  std::vector<Trace> traces_;  // In the order of their ids.
+  mutable size_t last_ = 0;    // The one found last.
+  // The path goes on after a place inside a trace: 0: no.
+  uint32_t mark_ = 0;
+  std::vector<Part> parts_;    // Of a word, innermost first.
+  std::vector<Part> pending_;  // Of words without a time of their own, in order.
+  uint64_t pending_events_ = 0;
+  uint64_t now_ = 0;  // Of the record before.
+  bool knows_time_ = false;
+  uint32_t next_in_ = 0, next_out_ = 0;  // Sequence numbers of blocks.
+  // Of the current block.
+  EventBlock piece_;
+  std::vector<uint64_t> out_;
+  const Give* give_ = nullptr;
+  uint32_t records_out_ = 0;
+};
+
+}  // namespace luatrace::analyze

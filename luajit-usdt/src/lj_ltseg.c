@@ -1,0 +1,383 @@
+/*
+** Tracing of calls: segments, the events of compiled code at the cost of its loops.
+** SPDX-License-Identifier: MIT
+**
+** Between the entry of a trace and an exit from it the sequence of events is fixed when the
+** trace is compiled. So compiled code stores no events: the VM describes each trace (struct
+** lt_segment), counts iterations, and stores one word where the path of traces is left: at an
+** exit to the interpreter (lj_ltseg_exit), and at the end of a trace that links to another root
+** trace or to the interpreter (asm_ltlink, lj_ltseg_link). A side trace begins where its parent was left, so
+** the place at the end names the whole path, and side traces store nothing at their heads.
+**
+** Invariant: all counters are 0 when a root trace is entered from elsewhere than its own end. The
+** events of a place are those before its snapshot (SnapShot.nev): exactly those that the interpreter
+** does not make again when it continues there.
+**
+** A trace has a description or events of its own, never both; a side trace of one that has a
+** description has one, too, or is not compiled. */
+
+#define lj_ltseg_c
+#define LUA_CORE
+
+#include "lj_obj.h"
+
+#if defined(LUAJIT_USE_SDT) && LJ_HASJIT
+
+#include <errno.h>
+#include <string.h>
+
+#include "lj_jit.h"
+#include "lj_trace.h"
+#include "lj_dispatch.h"
+#include "lj_ltrace.h"
+#include "lj_ltlocal.h"
+
+#if LJ_LTSEGMENTS
+
+#define J2LT(J)		(&J2GG(J)->lt)
+
+/* A loop that is not left is reported after this many ticks (1 to 2 ms), or events. */
+#define REPORT_TICKS	3000000u
+#define REPORT_EVENTS	(1u << 20)
+/* Iterations until compiled code calls lj_ltseg_slow: at first, and at most. */
+#define STEP_FIRST	512u
+#define STEP_MAX	4096u
+
+/* -- Counters -------------------------------------------------------------- */
+
+/* Iterations on a level since the last word. */
+static uint32_t counted(LTState *lt, uint32_t level)
+{
+  return lt->count[level].start - lt->count[level].left;
+}
+
+static void seg_reset(LTState *lt, uint32_t levels)
+{
+  uint32_t i;
+  for (i = 0; i < levels; i++)
+    lt->count[i].start = lt->count[i].left = STEP_FIRST;
+  lt->segstep = STEP_FIRST;
+}
+
+/* -- Words ----------------------------------------------------------------- */
+
+/* The number of events for which a word stands. */
+static uint64_t count_events(LTState *lt, LTSegment *s, uint32_t nev)
+{
+  uint64_t n = s->path + nev - lt->segtold;
+  for (;;) {
+    if (s->counts) n += (uint64_t)counted(lt, s->level-1u)*s->nevents;
+    if (!s->parent) return n;
+    s = &lt->segment[s->parent];
+  }
+}
+
+/* Store the word of a place of s, with nev events of the iteration before it. */
+static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int timed)
+{
+  uint64_t w[LT_SEGMENT_LEVELS], n = count_events(lt, s, nev);
+  uint32_t i, levels = 0;
+  for (i = 0; i < s->level; i++) {
+    uint32_t k = counted(lt, i);
+    w[i] = (uint64_t)k+1;
+    if (k) levels = i+1;
+  }
+  seg_reset(lt, s->level);
+  if (!n && (!(lt->seggo & ~LT_SEGGO_LOST) || lt->block == lt->scratch)) return;
+  if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
+  lj_ltring_need(lt, levels ? levels+2 : 1);
+  if (lt->block == lt->scratch) lj_ltring_lose(lt, n-1);
+  timed |= (lt->seggo & LT_SEGGO_TIME) || !(++lt->segwords % LT_SEGMENT_UNTIMED);
+  lj_ltring_segment(lt, id, levels, w, timed ? lj_ltctl_clock(lt) : 0);
+}
+
+/* The path ends at a place of s. */
+static void seg_leave(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int timed)
+{
+  seg_store(lt, s, id, nev, timed);
+  lt->segtold = 0;
+  lt->seggo &= LT_SEGGO_LOST;
+}
+
+/* What was before a place inside s is stored; s goes on. */
+static void seg_mark(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
+{
+  seg_store(lt, s, id, nev, 1);
+  lt->segtold = s->path + nev;
+  lt->seggo |= LT_SEGGO_MARK;
+}
+
+/* The description of the trace that runs, or NULL. */
+static LTSegment *seg_running(LTState *lt)
+{
+  int32_t no = LT2G(lt)->vmstate;
+  if (no <= 0 || (uint32_t)no >= lt->sizesegment || !lt->segment[no].id) return NULL;
+  return &lt->segment[no];
+}
+
+/* -- What is called while a trace runs -------------------------------------- */
+
+/* A trace is left for the interpreter. */
+void lj_ltseg_exit(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *s;
+  if (J->parent >= lt->sizesegment) return;
+  s = &lt->segment[J->parent];
+  if (!s->id) return;
+  if (lt_ringon(lt) && !lt->forked && lj_ltctl_clock(lt) >= lt->deadline)
+    lj_ltring_tick(lt, lj_ltctl_clock(lt));
+  seg_leave(lt, s, s->id + s->nmarks + J->exitno, traceref(J, J->parent)->snap[J->exitno].nev, 1);
+}
+
+/* A trace ends: it links to another one, or to the interpreter. */
+void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev)
+{
+  LTSegment *s = seg_running(lt);
+  int err = errno;
+  lj_assertX(s != NULL, "link of a trace without description");
+  seg_leave(lt, s, id, nev, 0);
+  errno = err;
+}
+
+/* Something is stored while a trace runs that is not on the path: a step of the collector, which
+** is at the beginning of an iteration. */
+void lj_ltseg_here(LTState *lt)
+{
+  LTSegment *s;
+  if (!tvref(LT2G(lt)->jit_base)) return;
+  s = seg_running(lt);
+  if (s && count_events(lt, s, 0)) seg_mark(lt, s, s->id, 0);
+}
+
+/* Compiled code reaches a place whose time is of interest. */
+void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev)
+{
+  LTState *lt = L2LT(L);
+  LTSegment *s = seg_running(lt);
+  lj_assertL(s != NULL, "mark in a trace without description");
+  seg_mark(lt, s, (uint32_t)id, (uint32_t)nev);
+}
+
+/* A counter has reached 0: the iteration that begins now is the start-th. Called with all
+** registers saved. */
+LJ_FUNCA void lj_ltseg_slowc(ASMFunction *dispatch)
+{
+  GG_State *gg = (GG_State *)((char *)dispatch - GG_OFS(dispatch));
+  LTState *lt = &gg->lt;
+  LTSegment *s = seg_running(lt);
+  LTCount *c;
+  uint64_t now = lj_ltctl_clock(lt);
+  int err = errno;
+  lj_assertX(s != NULL && s->level > 0, "iterations of a trace without description");
+  c = &lt->count[s->level-1];
+  if (now - lt->segslow > REPORT_TICKS/4)
+    lt->segstep = lt->segstep > STEP_FIRST ? lt->segstep/2 : STEP_FIRST;
+  else if (lt->segstep < STEP_MAX)
+    lt->segstep *= 2;
+  while ((uint64_t)lt->segstep*s->nevents > REPORT_EVENTS) lt->segstep /= 2;
+  lt->segslow = now;
+  lt->seggo |= LT_SEGGO_TIME;
+  if (now >= lt->deadline) lj_ltring_tick(lt, now);
+  if (now - lt->segtime > REPORT_TICKS || (uint64_t)c->start*s->nevents > REPORT_EVENTS) {
+    uint32_t step = lt->segstep;
+    seg_mark(lt, s, s->id, 0);
+    lt->segtime = now;
+    lt->segstep = c->start = c->left = step;
+  } else {
+    c->left = lt->segstep;
+    c->start += lt->segstep;
+  }
+  errno = err;
+}
+
+LT_ASM_SAVED(lj_ltseg_slow, lj_ltseg_slowc)
+
+/* -- Description of the trace that is being compiled -------------------------- */
+
+/* No more descriptions in this recording: traces have events of their own from now on. */
+static void seg_give_up(LTState *lt)
+{
+  lt->segments = 0;
+  lt->stop |= LTSTOP_FLUSH;
+}
+
+/* A recording begins. */
+void lj_ltseg_begin(LTState *lt)
+{
+  lt->segments = (luajit_usdt_control.cfuncs & LTC_SEGMENTS) != 0;
+  lt->segnext = 1;
+  lt->segtold = lt->seggo = lt->segrec = 0;
+  seg_reset(lt, LT_SEGMENT_LEVELS);
+}
+
+/* A trace begins to be compiled. */
+void lj_ltseg_start(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *parent = J->parent && J->parent < lt->sizesegment ?
+		      &lt->segment[J->parent] : NULL;
+  lt->segnev = 0;
+  lt->segnmarks = 1;
+  lt->segmarks[0] = 0;
+  lt->segrec = lt->segments && (lt->on & LTON_RING) && !(lt->on & LTON_SINGLE) &&
+	       lt->clock == LT_CLOCK_TSC;
+  if (lt->segrec && LT_SEGMENT_IDS - lt->segnext < J->param[JIT_P_maxsnap] + 2u*LT_SEGMENT_MARKS)
+    seg_give_up(lt), lt->segrec = 0;
+  if (lt->segrec && !lj_ltfunc_grow((void **)&lt->segment, &lt->sizesegment, J->cur.traceno,
+				    sizeof(LTSegment)))
+    seg_give_up(lt), lt->segrec = 0;
+  if (J->cur.traceno < lt->sizesegment) lt->segment[J->cur.traceno].id = 0;
+  if (parent && parent->id && (!lt->segrec || parent->level >= LT_SEGMENT_LEVELS ||
+			       parent->depth+1u >= LT_SEGMENT_PATH_MAX))
+    lt->segrec = LT_SEGREC_REFUSED;
+}
+
+/* Is this trace to be given up? Called where that can be done. */
+void lj_ltseg_check(jit_State *J)
+{
+  if (J2LT(J)->segrec == LT_SEGREC_REFUSED) lj_trace_err(J, LJ_TRERR_TRACEOV);
+}
+
+/* An event of the trace. */
+void lj_ltseg_event(jit_State *J, uint32_t id, uint32_t kind)
+{
+  LTState *lt = J2LT(J);
+  if (id >= LT_PAYLOAD_BIG || lt->segnev >= LT_SEGMENT_EVENTS_MAX ||
+      !lj_ltfunc_grow((void **)&lt->segev, &lt->sizesegev, lt->segnev, sizeof(uint32_t))) {
+    seg_give_up(lt);
+    lj_trace_err(J, LJ_TRERR_TRACEOV);
+  }
+  lt->segev[lt->segnev++] = id << LT_KIND_BITS | kind;
+}
+
+/* A new place after the events so far. Returns its id. */
+uint32_t lj_ltseg_newmark(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  if (lt->segnmarks >= LT_SEGMENT_MARKS) lj_trace_err(J, LJ_TRERR_TRACEOV);
+  lt->segmarks[lt->segnmarks] = (uint16_t)lt->segnev;
+  return lt->segnext + lt->segnmarks++;
+}
+
+static uint32_t record_size(uint32_t nplaces, uint32_t nevents)
+{
+  return ((uint32_t)sizeof(struct lt_segment) + 4*(nplaces + nevents) + 7) & ~7u;
+}
+
+/* The trace is complete but for its machine code, which may double its snapshots. Is there space
+** for the description? */
+void lj_ltseg_reserve(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  uint32_t size;
+  if (!lt->segrec) return;
+  size = record_size(lt->segnmarks + 2u*(J->cur.nsnap+2u), lt->segnev);
+  if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/8 ||
+      !lj_ltring_metaspace(lt, 2*size)) {
+    seg_give_up(lt);
+    lj_trace_err(J, LJ_TRERR_TRACEOV);
+  }
+}
+
+/* Does the trace repeat? */
+static int seg_loops(jit_State *J)
+{
+  return J->loopref || J->cur.link == J->cur.traceno;
+}
+
+/* Does it count its iterations? Not if nothing would be stored. */
+int lj_ltseg_counts(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *parent = lt->segrec && J->parent ? &lt->segment[J->parent] : NULL;
+  return seg_loops(J) && (lt->segnev || (parent && parent->id));
+}
+
+/* The level of the trace with its own counter, and whether it has one. */
+int lj_ltseg_level(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *parent = lt->segrec && J->parent ? &lt->segment[J->parent] : NULL;
+  return (parent && parent->id ? parent->level : 0) + lj_ltseg_counts(J);
+}
+
+/* Where it ends: the id of its last exit, or 0 if no word can be needed there. */
+uint32_t lj_ltseg_endid(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *parent = J->parent ? &lt->segment[J->parent] : NULL;
+  uint32_t path = parent && parent->id ? parent->path + traceref(J, J->parent)->snap[J->exitno].nev : 0;
+  int quiet = !path && !lt->segnev && lt->segnmarks == 1 && !lj_ltseg_level(J) &&
+	      (!parent || !parent->id || parent->quiet);
+  return quiet ? 0 : lt->segnext + lt->segnmarks + J->cur.nsnap-1u;
+}
+
+/* Number of the snapshot with which the loop's own code begins, or 0. */
+static uint32_t loop_snapshot(jit_State *J)
+{
+  uint32_t i;
+  if (!J->loopref) return 0;
+  for (i = 0; i < J->cur.nsnap; i++)
+    if (J->cur.snap[i].ref >= J->loopref) return i;
+  return J->cur.nsnap;
+}
+
+/* Store the description. There is space for it. */
+static void seg_describe(jit_State *J, LTSegment *s, uint32_t parent)
+{
+  LTState *lt = J2LT(J);
+  GCtrace *T = &J->cur;
+  uint32_t size = record_size(s->nmarks + (uint32_t)T->nsnap, s->nevents), i, *p;
+  struct lt_segment *d = (struct lt_segment *)lj_ltring_metarecord(lt, size);
+  if (!d) return;  /* The reader will miss it. */
+  d->type = LT_META_SEGMENT;
+  d->flags = s->counts ? LT_SEGMENT_COUNTS : seg_loops(J) ? LT_SEGMENT_LOOPS : 0;
+  d->id = s->id;
+  d->parent = parent;
+  d->trace = T->traceno;
+  d->bytes = (uint32_t)T->szmcode;
+  d->nevents = s->nevents;
+  d->nmarks = s->nmarks;
+  d->nexits = T->nsnap;
+  d->loop = (uint16_t)loop_snapshot(J);
+  d->level = s->level;
+  p = (uint32_t *)(d+1);
+  for (i = 0; i < s->nmarks; i++) *p++ = lt->segmarks[i];
+  for (i = 0; i < T->nsnap; i++) *p++ = T->snap[i].nev | (uint32_t)T->snap[i].mcofs << 16;
+  if (s->nevents) memcpy(p, lt->segev, s->nevents*sizeof(*p));
+  d->size = size;
+  lj_ltring_metadone(lt, size);
+}
+
+/* The trace is complete. */
+void lj_ltseg_stop(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *s, *parent = J->parent && lt->segrec ? &lt->segment[J->parent] : NULL;
+  uint32_t from = 0;
+  if (!lt->segrec) return;
+  s = &lt->segment[J->cur.traceno];
+  if (parent && !parent->id) parent = NULL;
+  s->counts = (uint8_t)lj_ltseg_counts(J);
+  s->level = (uint8_t)((parent ? parent->level : 0) + s->counts);
+  s->nmarks = (uint16_t)lt->segnmarks;
+  s->nevents = lt->segnev;
+  s->parent = parent ? J->parent : 0;
+  s->depth = parent ? parent->depth+1 : 0;
+  s->path = 0;
+  if (parent) {
+    s->path = parent->path + traceref(J, J->parent)->snap[J->exitno].nev;
+    from = parent->id + parent->nmarks + J->exitno;
+  }
+  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level &&
+	     (!parent || parent->quiet);
+  s->id = lt->segnext;
+  lt->segnext += s->nmarks + (uint32_t)J->cur.nsnap;
+  seg_describe(J, s, from);
+  lt->segrec = 0;
+}
+
+#endif
+
+#endif
