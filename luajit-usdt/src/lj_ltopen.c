@@ -55,6 +55,7 @@
 #define MAXBLOCKS	LT_RING_MAX_BLOCKS
 #define HELLO_MS	5000	/* How long to wait for the recorder's answer. */
 #define TAKE_TRIES	400	/* Of 0.5 ms each: how long a ring waits to be mapped. */
+#define NEW_TRIES	2000	/* The same for a new VM, or a forked child. */
 
 /* -- Time ----------------------------------------------------------------- */
 
@@ -452,7 +453,7 @@ int lj_ltopen_ring(lua_State *L)
     }
     lj_ltctl_closefd(lt);
   } else if (young) {
-    int left = TAKE_TRIES;
+    int left = NEW_TRIES;
     wait_taken(lt, &left);
   }
   lj_ltseg_begin(lt);

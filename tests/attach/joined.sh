@@ -52,7 +52,7 @@ trace_for_a_round() {
   BPFTRACE_PERF_RB_PAGES=4096 bpftrace -p $target -o "$scratch/second" "$here/../../probes/lua-calls.bt" 2>"$scratch/second.err" &
   second=$!
   started+=($second)
-  within 60 "bpftrace" grep -qs '^y' "$scratch/second"
+  within 60 "bpftrace" grep -qs '^S' "$scratch/second"
   for round in 1 2; do  # between the two, all of the loop has run once
     touch "$scratch/ask"
     within 20 "the program" test ! -e "$scratch/ask"

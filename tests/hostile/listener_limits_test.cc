@@ -562,7 +562,7 @@ TEST(ListenerApart, TheLastRefusalsAreReported) {
   const int s = connect_to(listener->path());
   char byte;
   EXPECT_EQ(1, send(s, "x", 1, 0));
-  EXPECT_EQ(0, recv(s, &byte, 1, 0));
+  EXPECT_GE(0, recv(s, &byte, 1, 0));  // ECONNRESET if it is closed unread
   std::vector<std::string> refusals;
   listener->stop(refusals);
   ASSERT_EQ(1u, refusals.size());

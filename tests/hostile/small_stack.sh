@@ -17,7 +17,7 @@ for kb in $sizes; do
     options=()
     [ $turn != 2 ] || options=(--c-functions all)
     [ $turn != 3 ] || options=(--watch leaf --watch '*:14' --print args,locals,traceback --print-depth 8)
-    "$bin/luatrace-record" --via "$via" "${options[@]}" -p $target -d 0.1 -o "$scratch/trace.bin" >"$scratch/values" 2>"$scratch/record.err" ||
+    "$bin/luatrace-record" --via "$via" "${options[@]}" -p $target -d 20 --max-size 256k -o "$scratch/trace.bin" >"$scratch/values" 2>"$scratch/record.err" ||
       fail "$what: $(cat "$scratch/record.err")"
     json "$scratch/trace.bin" | jq -e '.trust | .events > 100 and .unbalanced + .bad_records == 0' >/dev/null ||
       fail "$what: $("$bin/luatrace-analyze" "$scratch/trace.bin" | tail -1)"
