@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kEndless = UINT64_MAX;  // as the end of an absence: as long as the VM is there
 constexpr uint64_t kTicksPerRecord = 1u << 24;  // ticks of it in one record, or more
+constexpr size_t kMaxAbsences = 8192, kKinds = 3;
 
 std::atomic<bool> warned{false};
 
@@ -51,8 +52,21 @@ CpuTime::Thread& CpuTime::follow(uint32_t tid, uint64_t since) {
   if (outside > 0) thread.events = SwitchEvents::open(outside, &why);
   thread.last.ns = monotonic_ns();
   const uint64_t now = std::max(read_tick(clock_), since + 1);
-  thread.absences.push_back({since, thread.events ? now : kEndless, LTC_UNKNOWN});
+  add(thread, {since, thread.events ? now : kEndless, now - since, LTC_UNKNOWN});
   return thread;
+}
+
+// So many without a word in between are one of each kind.
+void CpuTime::add(Thread& thread, const Absence& a) {
+  auto& all = thread.absences;
+  const size_t last = all.size() < kMaxAbsences ? 0 : kKinds;
+  for (auto it = all.rbegin(); it != all.rbegin() + static_cast<ptrdiff_t>(last); ++it) {
+    if (it->kind != a.kind || it->to == kEndless) continue;
+    it->to = a.to;
+    it->length += a.length;
+    return;
+  }
+  all.push_back(a);
 }
 
 void CpuTime::take(Thread& thread, const SwitchEvent& e, const lt_clock_info& now,
@@ -65,7 +79,8 @@ void CpuTime::take(Thread& thread, const SwitchEvent& e, const lt_clock_info& no
   if (!was_lost && e.kind != SwitchEvent::kIn) return;  // It ran until now.
   const bool preempted = last.kind == SwitchEvent::kPreempted;
   const uint32_t kind = was_lost ? LTC_UNKNOWN : preempted ? LTC_PREEMPTED : LTC_OFF;
-  thread.absences.push_back({tick_of(last.ns), tick_of(e.ns), kind});
+  const uint64_t from = tick_of(last.ns), to = std::max(from, tick_of(e.ns));
+  add(thread, {from, to, to - from, kind});
 }
 
 void CpuTime::read() {
@@ -111,7 +126,7 @@ void CpuTime::put_due(uint64_t tick, std::vector<uint64_t>& out) {
     const uint64_t to = endless ? tick : a.to;
     if (endless && tick < a.from + kTicksPerRecord) return;
     if (to > a.from && a.from + (to - a.from) / 2 > tick) return;
-    if (to > a.from) put({a.from, to, a.kind}, tick, out);
+    if (to > a.from) put({a.from, to, endless ? to - a.from : a.length, a.kind}, tick, out);
     if (endless) return static_cast<void>(a.from = tick);
     due.pop_front();
   }
@@ -120,7 +135,7 @@ void CpuTime::put_due(uint64_t tick, std::vector<uint64_t>& out) {
 void CpuTime::put(const Absence& a, uint64_t tick, std::vector<uint64_t>& out) {
   tick_ = std::clamp(a.to, tick_, tick);
   out.push_back(lt_word(tick_, lt_ext(LTX_CPU, 1, a.kind), LT_EXT));
-  out.push_back(a.to - a.from);
+  out.push_back(std::min(a.length, a.to - a.from));
 }
 
 size_t CpuTime::run(std::span<const uint64_t> words, uint64_t not_before,

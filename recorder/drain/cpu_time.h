@@ -35,11 +35,14 @@ class CpuTime {
   // Returns the number of words taken. not_before: see WordScanner::scan(). The words must have
   // been copied before the call: the switches before them are read now.
   size_t run(std::span<const uint64_t> words, uint64_t not_before, std::vector<uint64_t>& out);
+  // Takes the switches so far. Call it often: the kernel keeps about 2,000 of them, and a VM that
+  // only waits has no words.
+  void read();
 
  private:
   struct Absence {
-    uint64_t from, to;  // ticks
-    uint32_t kind;      // LTC_*
+    uint64_t from, to, length;  // ticks; length: of several it is less than what is between
+    uint32_t kind;              // LTC_*
   };
   struct Thread {
     std::unique_ptr<SwitchEvents> events;   // null: it cannot be followed
@@ -49,7 +52,7 @@ class CpuTime {
 
   CpuTime(pid_t pid, uint32_t clock, uint64_t start_tick);
   Thread& follow(uint32_t tid, uint64_t since);
-  void read();
+  static void add(Thread& thread, const Absence& a);
   void take(Thread& thread, const SwitchEvent& e, const lt_clock_info& now, const ClockRate& rate);
   void look_at(std::span<const uint64_t> record);
   void move_to(Thread& thread);

@@ -296,6 +296,7 @@ size_t RingDrain::poll(uint64_t until_ns) {
   if (finished_) return 0;
   const bool last = complete_ || ring_->closed();  // before head is read
   set_alive();
+  if (cpu_) cpu_->read();
   if (!output_->ready()) return 0;
   const uint64_t head = ring_->head();
   if (head < tail_ || head - tail_ > ring_->info().nblocks) {

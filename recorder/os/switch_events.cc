@@ -19,6 +19,7 @@ namespace luatrace::record {
 namespace {
 
 constexpr size_t kHead = 4096, kData = 16 * 4096;  // bytes: a page, and about 2,000 switches
+constexpr size_t kRecord = 64;                     // or less
 
 // struct perf_event_attr::sample_type in the order in which the kernel writes the fields.
 struct SampleId {
@@ -73,6 +74,7 @@ void SwitchEvents::read(std::vector<SwitchEvent>& out) {
   using Position = std::remove_reference_t<decltype(page->data_head)>;
   const uint64_t head = std::atomic_ref<Position>(page->data_head).load(std::memory_order_acquire);
   uint64_t at = page->data_tail;
+  const bool full = head - at > kData - kRecord;
   while (at < head) {
     perf_event_header h;
     copy(at, &h, sizeof h);
@@ -89,6 +91,7 @@ void SwitchEvents::read(std::vector<SwitchEvent>& out) {
                                                                          : SwitchEvent::kOut,
                      id.ns});
   }
+  if (full && !out.empty()) out.push_back({SwitchEvent::kLost, out.back().ns});
   std::atomic_ref<Position>(page->data_tail).store(head, std::memory_order_release);
 }
 

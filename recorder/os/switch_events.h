@@ -32,7 +32,8 @@ class SwitchEvents {
   SwitchEvents(const SwitchEvents&) = delete;
   SwitchEvents& operator=(const SwitchEvents&) = delete;
 
-  // Moves what has come since the last call to the end of `out`, in order.
+  // Moves what has come since the last call to the end of `out`, in order. If there was no space
+  // for more, kLost is the last: the kernel says so only before the next that it has space for.
   void read(std::vector<SwitchEvent>& out);
 
  private:
