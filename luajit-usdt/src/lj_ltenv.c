@@ -214,21 +214,11 @@ static void start_recording(lua_State *L)
   if (why) env_fail("mode=record", why);
 }
 
-/* The file's name with %p replaced. */
-static const char *print_file(char *name, size_t size)
-{
-  const char *p = env.out ? strstr(env.out, "%p") : NULL;
-  if (!p) return env.out;
-  snprintf(name, size, "%.*s%d%s", (int)(p-env.out), env.out, (int)getpid(), p+2);
-  return name;
-}
-
 static void start_mode(lua_State *L)
 {
-  char name[VALUE_SIZE+16];
   if (env.mode == MODE_RECORD) start_recording(L);
   if (env.mode >= MODE_TRACE) {
-    int error = lj_ltprint_open(print_file(name, sizeof(name)));
+    int error = lj_ltprint_open(env.out);
     if (error) {
       env_fail(env.out ? env.out : "standard error", strerror(error));
       env.mode = MODE_NONE;

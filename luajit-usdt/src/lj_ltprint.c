@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,10 @@ typedef struct Known {
 /* Where lines go, standard error, and whether a line is missing. */
 static Known to = { -1, 0, 0 }, errors = { -1, 0, 0 };
 static int failed;
+static struct {
+  const char *name;  /* NULL: standard error. */
+  pid_t pid;
+} file = { NULL, 0 };
 
 static int know(Known *k, int fd)
 {
@@ -60,17 +65,40 @@ static int know(Known *k, int fd)
   return 0;
 }
 
-/* Lines go to that file, or to standard error. Returns 0, or an errno. */
-int lj_ltprint_open(const char *path)
+/* Open the file of this process. Returns 0, or an errno. */
+static int open_file(void)
 {
-  int fd = 2;
-  (void)know(&errors, 2);
-  if (path) {
-    fd = open(path, O_WRONLY|O_CREAT|O_APPEND|O_CLOEXEC|O_NOCTTY|O_NOFOLLOW, 0600);
-    if (fd < 0) return errno;
-    if ((fd = lj_ltctl_fdup(fd)) < 0) return EMFILE;
-  }
+  const char *p = strstr(file.name, "%p");
+  size_t size = strlen(file.name)+16;
+  char *path = (char *)malloc(size);
+  int fd, err;
+  file.pid = getpid();
+  if (!path) return ENOMEM;
+  if (p) snprintf(path, size, "%.*s%d%s", (int)(p-file.name), file.name, (int)file.pid, p+2);
+  else strcpy(path, file.name);
+  fd = open(path, O_WRONLY|O_CREAT|O_APPEND|O_CLOEXEC|O_NOCTTY|O_NOFOLLOW, 0600);
+  err = errno;
+  free(path);
+  if (fd < 0) return err;
+  if ((fd = lj_ltctl_fdup(fd)) < 0) return EMFILE;
   return know(&to, fd);
+}
+
+/* Lines go to the file of that name, in which %p is the process id and which is kept, or to standard
+** error. Returns 0, or an errno. */
+int lj_ltprint_open(const char *name)
+{
+  (void)know(&errors, 2);
+  file.name = name;
+  return name ? open_file() : know(&to, 2);
+}
+
+/* A forked child has a file of its own, if the name says so and it may make one. */
+static void follow_fork(void)
+{
+  Known parents = to;
+  if (!file.name || file.pid == getpid() || !strstr(file.name, "%p") || open_file()) return;
+  if (lj_ltctl_samefile(parents.fd, parents.dev, parents.ino)) close(parents.fd);
 }
 
 /* Is the descriptor ours? A server may have made another log of its standard error. */
@@ -93,6 +121,7 @@ static void put_line(LTText *l)
 {
   int olderr = errno;
   l->s[l->n++] = '\n';
+  follow_fork();
   if (may_write()) {
     ssize_t n = write(to.fd, l->s, l->n);
     if (n != (ssize_t)l->n) warn_failed(n < 0 ? errno : ENOSPC);

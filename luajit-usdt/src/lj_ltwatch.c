@@ -332,13 +332,23 @@ static void watch_lines(LTState *lt)
   for (i = 0; i < GG_LEN_SDISP; i++) disp[i] = lj_vm_record;
 }
 
+/* A name without "." and ":" is also the last part of one: an attached process knows the functions
+** of its modules by the modules, too. */
+static int match_name(const char *pattern, const char *name)
+{
+  const char *last = name + strlen(name);
+  if (!fnmatch(pattern, name, 0)) return 1;
+  while (last > name && last[-1] != '.' && last[-1] != ':') last--;
+  return last > name && !strpbrk(pattern, ".:") && !fnmatch(pattern, last, 0);
+}
+
 /* Places that are functions of this name. Returns LTREC_* bits. */
 static uint32_t find_name_places(LTState *lt, GCproto *pt, const char *name)
 {
   LTWatch *w = lt->watch;
   uint32_t i, bits = 0;
   for (i = 0; name && i < w->nplaces; i++)
-    if (!w->place[i].line && !fnmatch(w->place[i].pattern, name, 0) &&
+    if (!w->place[i].line && match_name(w->place[i].pattern, name) &&
 	add_point(w, pt, proto_bc(pt), i, 0))
       bits |= LTREC_ENTRY;
   return bits;

@@ -14,8 +14,22 @@
 
 namespace luatrace::record {
 
+namespace {
+
+// A name without "." and ":" is also the last part of one: an attached process knows the functions
+// of its modules by the modules, too.
+bool name_matches(const std::string& pattern, const std::string& name) {
+  if (name.empty()) return false;
+  if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
+  const size_t at = name.find_last_of(".:");
+  return at != name.npos && pattern.find_first_of(".:") == pattern.npos &&
+         fnmatch(pattern.c_str(), name.c_str() + at + 1, 0) == 0;
+}
+
+}  // namespace
+
 bool WatchRule::matches(const lt_func& f, const std::string& chunk, const std::string& name) const {
-  if (!name.empty() && fnmatch(function.c_str(), name.c_str(), 0) == 0) return true;
+  if (name_matches(function, name)) return true;
   if (f.type != LT_FUNC_LUA) return false;
   if (f.firstline == 0) return glob_matches(function, chunk);
   return glob_matches(function, chunk + ":" + std::to_string(f.firstline));
@@ -47,6 +61,7 @@ std::vector<std::string> CallFollower::unmatched() const {
 }
 
 void CallFollower::forget(Stream& s) {
+  losses_++;
   s.calls.clear();
   lost(s);
 }
@@ -67,7 +82,8 @@ void CallFollower::end_calls(Stream& s, uint32_t coroutine, size_t depth, bool b
 void CallFollower::record(Stream& s, std::span<const uint64_t> r) {
   const uint32_t kind = lt_kind(r[0]), sub = sub_of(r[0]), by = s.open.current();
   uint32_t bits = 0, id = 0;
-  if (kind == LT_ENTRY) {
+  // What a report of the stack names began before: its time from here on is a lower bound.
+  if (kind == LT_ENTRY || (kind == LT_FRAME && takes_reports())) {
     id = r.size() > 1 ? lt_lo(r[1]) : lt_payload(r[0]);
     const auto it = s.watched.find(id);
     bits = it == s.watched.end() ? 0 : it->second;
@@ -76,7 +92,7 @@ void CallFollower::record(Stream& s, std::span<const uint64_t> r) {
   s.open.record(r);
   if (bits != 0)
     if (auto& calls = s.calls[by]; calls.size() < kMaxOpen)
-      calls.push_back({id, bits, s.open.here().calls.size(), s.tick});
+      calls.push_back({id, bits, s.open.here().calls.size(), s.tick, kind == LT_FRAME});
   if (!s.calls.empty()) {
     if (kind == LT_RETURN || kind == LT_TAIL || sub == LTX_UNWIND)
       end_calls(s, by, s.open.here().calls.size(), sub == LTX_UNWIND);
@@ -84,7 +100,8 @@ void CallFollower::record(Stream& s, std::span<const uint64_t> r) {
       end_calls(s, by, 0, lt_payload(r[0]) == LTS_ERROR);
     if ((sub == LTX_STACK || sub == LTX_COLLECT) && r.size() > 1) s.calls.erase(lt_lo(r[1]));
   }
-  if (sub == LTX_LOSS || sub == LTX_START) forget(s);
+  if (sub == LTX_LOSS) forget(s);
+  if (sub == LTX_START) s.calls.clear(), lost(s);
   after(s, r, by);
 }
 
@@ -129,7 +146,8 @@ void CallWatch::call_ended(Stream& s, uint32_t, const Call& call, bool by_error)
     if ((call.rules >> i & 1) == 0 || hit_) continue;
     const bool slow = ns > static_cast<double>(rule.limit_ns);
     if (!slow && !(by_error && rule.on_error)) continue;
-    text_ = rule.function + (slow ? " took " + time_text(ns) : " was left by an error");
+    const std::string took = call.reported ? " took more than " : " took ";
+    text_ = rule.function + (slow ? took + time_text(ns) : " was left by an error");
     hit_ = true;
   }
 }

@@ -41,6 +41,8 @@ class CallFollower : public FlightObserver {
   void functions(uint32_t stream, std::span<const std::byte> records) override;
   void events(const lt_block& head, std::span<const uint64_t> words) override;
   void ended(uint32_t stream) override { streams_.erase(stream); }
+  // How often events were lost: calls that began or ended meanwhile are not known.
+  uint64_t losses() const { return losses_; }
   // Rules whose function was not seen.
   std::vector<std::string> unmatched() const;
 
@@ -50,6 +52,7 @@ class CallFollower : public FlightObserver {
     uint32_t rules;  // bits
     size_t depth;    // of its coroutine's stack with it
     uint64_t tick;
+    bool reported;  // it began earlier
   };
   struct Stream {
     uint32_t number = 0;
@@ -63,6 +66,8 @@ class CallFollower : public FlightObserver {
   virtual void after(Stream&, std::span<const uint64_t>, uint32_t /*coroutine before*/) {}
   virtual void call_ended(Stream& s, uint32_t coroutine, const Call& call, bool by_error) = 0;
   virtual void lost(Stream&) {}
+  // Are calls that were open before the events began, or a loss, of interest?
+  virtual bool takes_reports() const { return false; }
 
   const std::vector<WatchRule> rules_;
   std::unordered_map<uint32_t, Stream> streams_;
@@ -73,6 +78,7 @@ class CallFollower : public FlightObserver {
   void forget(Stream& s);
 
   uint32_t matched_ = 0;
+  uint64_t losses_ = 0;
 };
 
 class CallWatch : public CallFollower {
@@ -87,6 +93,7 @@ class CallWatch : public CallFollower {
 
  private:
   void call_ended(Stream& s, uint32_t coroutine, const Call& call, bool by_error) override;
+  bool takes_reports() const override { return true; }
 
   std::function<ClockRate()> rate_;
   bool hit_ = false;

@@ -225,6 +225,10 @@ std::vector<std::string> FlightRecorder::remarks() const {
   if (flight_->forgotten() > 0)
     lines.push_back(counted(flight_->forgotten(), "description") +
                     " of functions did not fit into memory");
+  if (watch_ && watch_->losses() > 0)
+    lines.push_back(
+        "events were lost: calls of the functions of --slow and --on-error that began or "
+        "ended meanwhile could not be judged (a larger --ring-size loses less)");
   if (watch_)
     for (const std::string& name : watch_->unmatched())
       lines.push_back("--slow or --on-error " + shell_word(name) + ": no such function was seen (" +

@@ -41,6 +41,12 @@ case $1 in
     run "mode=trace,out=$scratch/file" calls
     same "without arguments" "$(lines "$scratch/file" | sed -n 2p)" '    environment.lua:5  method'
     same "mode of the file" "$(stat -c %a "$scratch/file")" 600
+    # A forked child has its own.
+    mkdir "$scratch/forks"
+    LUATRACE=mode=trace,out=$scratch/forks/%p luajit -e 'local ffi = require "ffi" ffi.cdef "int fork(void); int wait(int *);"
+      local function f() end
+      if ffi.C.fork() == 0 then f() else ffi.C.wait(nil) end'
+    same "files of a process and its child" "$(ls "$scratch/forks" | wc -l)" 2
     # A closed standard error is not another file's.
     LUATRACE=mode=trace luajit "$program" own "$scratch/own" >"$scratch/out" 2>&-
     same "what a file has that got the number of standard error" "$(cat "$scratch/own")" "only this"
