@@ -77,9 +77,10 @@ for uri, found in of_uri.items():
         wrong('%s is %.2f ms off $request_time in each of %d requests' % (uri, nearest, len(found)),
               found[0])
 
-# While a timer sleeps, another request may hold the worker.
+# While a timer sleeps, another request may hold the worker. The 20 ms count from nginx's clock, which
+# is behind by what the worker waited for a processor since it read it.
 timers = [r for r in requests if r['phases'][0]['name'] == 'timer' and waits(r, 'ngx.sleep') > 0
-          and waits(r, 'ngx.sleep') + r['others_ns'] >= 18 * MS]
+          and waits(r, 'ngx.sleep') + r['others_ns'] >= 10 * MS]
 if len(timers) < 5:
     sys.exit('FAIL: %d of 5 timers; those that sleep: %s' % (len(timers), json.dumps(
         [r for r in requests if waits(r, 'ngx.sleep') and waits(r, 'ngx.sleep') < 60 * MS])))
