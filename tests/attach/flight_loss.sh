@@ -8,6 +8,8 @@ source "$(dirname "$0")/lib.sh"
 need_way direct
 cat >"$scratch/modh.lua" <<'END'
 local scratch = arg[1]
+local ffi = require "ffi"
+ffi.cdef "int usleep(unsigned);"
 local function exists(name)
   local f = io.open(scratch .. "/" .. name)
   if f then f:close() end
@@ -20,7 +22,8 @@ function M.handle(turn)
   if turn > 1 then io.open(scratch .. "/inside", "w"):close() end
   repeat
     for i = 1, 1000 do s = tiny(s) end
-  until turn == 1 or exists("go")
+  until turn == 1 or exists("quiet")
+  while turn > 1 and not exists("go") do ffi.C.usleep(1000) end
   return s
 end
 return { handle = M.handle, exists = exists }
@@ -36,14 +39,15 @@ begin "$bin/luajit" lossy.lua "$scratch"
 ready
 "$bin/luatrace-record" -q --watch handle --print turn --count 1 -p $target >"$scratch/values" || fail "--watch"
 grep -q 'turn=1' "$scratch/values" || fail "--watch: $(cat "$scratch/values")"
-record --flight 256K --ring-size 256K --slow handle=100ms -p $target
+record --flight 256K --slow handle=100ms -p $target
 recording
 kill -STOP $recorder
 touch "$scratch/start"
 within 20 "the call" test -e "$scratch/inside"
 works $target 20
+touch "$scratch/quiet"
 kill -CONT $recorder
-works $target 40
+sleep 0.5 # at least, which is more than the limit
 touch "$scratch/go"
 ended
 finish 0
