@@ -3,15 +3,15 @@
 // and compares them with what the program says is true (truth.h). Every thread is stopped at random
 // moments. x86-64 and glibc only.
 //
-//   reader PID TRUTH_FILE N   N samples or more for which the program says what is true; all must agree
-//   reader PID none           there is no process context, and no thread has a context
+//   reader PID TRUTH_FILE N   N samples or more for which the program says what is true; all must
+//   agree reader PID none           there is no process context, and no thread has a context
 //
 // Prints what it has seen. Status: 0 all agree, 1 something is wrong.
 #define _GNU_SOURCE
 #include "truth.h"
 
-#include <elf.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -155,8 +155,8 @@ static int read_process_context(void) {
 enum { kNowhere, kStatic, kDynamic };
 static struct {
   int how;
-  int64_t offset;      // kStatic: from the thread pointer; kDynamic: in the module's block
-  uint64_t module;     // kDynamic
+  int64_t offset;   // kStatic: from the thread pointer; kDynamic: in the module's block
+  uint64_t module;  // kDynamic
 } place;
 
 struct file {
@@ -220,12 +220,13 @@ static void in_program(const struct file* f, const Elf64_Sym* symbol) {
     if (p[i].p_type == PT_TLS) {
       const uint64_t align = p[i].p_align ? p[i].p_align : 1;
       place.how = kStatic;
-      place.offset = (int64_t)symbol->st_value - (int64_t)((p[i].p_memsz + align - 1) / align * align);
+      place.offset =
+          (int64_t)symbol->st_value - (int64_t)((p[i].p_memsz + align - 1) / align * align);
     }
 }
 
 static void look_into(const char* path, uint64_t base, int program) {
-  char name[4200];
+  char name[4300];
   struct stat st;
   snprintf(name, sizeof name, "/proc/%d/root%s", pid, path);
   const int fd = open(name, O_RDONLY);
@@ -240,7 +241,9 @@ static void look_into(const char* path, uint64_t base, int program) {
   if (index == 0) return;
   if (!by_descriptor(&f, index) && program) in_program(&f, symbol);
   printf("%s in %s: %s %lld\n", LT_CONTEXT_SYMBOL, strrchr(path, '/') + 1,
-         place.how == kStatic ? "static" : place.how == kDynamic ? "dynamic" : "not resolved",
+         place.how == kStatic    ? "static"
+         : place.how == kDynamic ? "dynamic"
+                                 : "not resolved",
          (long long)place.offset);
 }
 
@@ -256,8 +259,8 @@ static void look_at_mappings(void) {
     path[0] = '\0';
     if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %4199[^\n]", &begin, &end, &offset, path) < 3)
       continue;
-    if (strncmp(path, "[anon_shmem:OTEL_CTX]", 21) == 0 || strncmp(path, "[anon:OTEL_CTX]", 15) == 0 ||
-        strncmp(path, "/memfd:OTEL_CTX", 15) == 0) {
+    if (strncmp(path, "[anon_shmem:OTEL_CTX]", 21) == 0 ||
+        strncmp(path, "[anon:OTEL_CTX]", 15) == 0 || strncmp(path, "/memfd:OTEL_CTX", 15) == 0) {
       if (context_mapping) die("two process contexts");
       context_mapping = begin;
     }
@@ -323,8 +326,9 @@ static void compare(uint64_t record, const struct truth_slot* t) {
   struct lt_context r;
   memset(&r, 0, sizeof r);
   samples++;
-  if (record && (record & 1 || !get(record, &r, LT_CONTEXT_HEAD) || r.valid != 1 ||
-                 r.attrs_size > sizeof r.attrs || !get(record + LT_CONTEXT_HEAD, r.attrs, r.attrs_size)))
+  if (record &&
+      (record & 1 || !get(record, &r, LT_CONTEXT_HEAD) || r.valid != 1 ||
+       r.attrs_size > sizeof r.attrs || !get(record + LT_CONTEXT_HEAD, r.attrs, r.attrs_size)))
     return report("no valid record", t ? t->value : 0, "");
   if (!t || t->value == kUnknown) return;
   compared++;
@@ -377,8 +381,8 @@ static void check_none(void) {
   for (int i = 0; i < n; i++) {
     struct user_regs_struct regs;
     int status;
-    if (ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL) != 0 || waitpid(tids[i], &status, __WALL) < 0 ||
-        ptrace(PTRACE_GETREGS, tids[i], NULL, &regs) != 0)
+    if (ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL) != 0 ||
+        waitpid(tids[i], &status, __WALL) < 0 || ptrace(PTRACE_GETREGS, tids[i], NULL, &regs) != 0)
       die("cannot stop a thread");
     if (record_of(regs.fs_base)) report("a thread has a context", 0, "");
   }
@@ -411,8 +415,9 @@ int main(int argc, char** argv) {
     usleep((useconds_t)(random() % 1500));
     if (!sample(tids[i % (unsigned long)n])) die("a thread has ended");
   }
-  printf("%lu samples of %d threads, %lu compared, %lu wrong: %lu with labels (%lu with a request), "
-         "%lu without, %lu outside of Lua; %d keys\n",
-         samples, n, compared, wrong, labelled, requests, unlabelled, outside, nkeys);
+  printf(
+      "%lu samples of %d threads, %lu compared, %lu wrong: %lu with labels (%lu with a request), "
+      "%lu without, %lu outside of Lua; %d keys\n",
+      samples, n, compared, wrong, labelled, requests, unlabelled, outside, nkeys);
   return wrong != 0 || compared < enough;
 }

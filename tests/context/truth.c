@@ -50,7 +50,9 @@ void truth_set(uint32_t value, uint64_t request) {
   s->value = value;
 }
 
-void truth_started(void) { map()->started = 1; }
+void truth_started(void) {
+  map()->started = 1;
+}
 
 static int set(lua_State* L) {
   truth_set((uint32_t)luaL_checkinteger(L, 1), (uint64_t)luaL_optinteger(L, 2, 0));
@@ -65,12 +67,12 @@ static int started(lua_State* L) {
 
 // label(key, value): of the coroutine that calls it.
 static int label(lua_State* L) {
-  const char* const why =
-      luaJIT_trace_label(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
+  const char* const why = luaJIT_trace_label(L, luaL_checkstring(L, 1), luaL_optstring(L, 2, NULL));
   return why ? luaL_error(L, "%s", why) : 0;
 }
 
-// request(number): of the coroutine that calls it. Returns the number, or 0 if this LuaJIT has none.
+// request(number): of the coroutine that calls it. Returns the number, or 0 if this LuaJIT has
+// none.
 static int request(lua_State* L) {
   const lua_Integer n = luaL_checkinteger(L, 1);
   if (lua_setexdata) lua_setexdata(L, (void*)(intptr_t)n);

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 enum {
-  kUnknown = 0,   // between two states
-  kOutside = 1,   // the thread is not in Lua: there must be no context
+  kUnknown = 0,     // between two states
+  kOutside = 1,     // the thread is not in Lua: there must be no context
   kUnlabelled = 2,  // it runs a coroutine without labels
-  kFirst = 100    // it runs a coroutine whose label `id` is this number
+  kFirst = 100      // it runs a coroutine whose label `id` is this number
 };
 
 struct truth_slot {
