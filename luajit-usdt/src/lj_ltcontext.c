@@ -43,6 +43,10 @@
 #ifndef PR_SET_VMA_ANON_NAME
 #define PR_SET_VMA_ANON_NAME	0
 #endif
+#ifndef MFD_CLOEXEC	/* Declared with _GNU_SOURCE only. */
+#define MFD_CLOEXEC		1u
+#define MFD_ALLOW_SEALING	2u
+#endif
 #define LT_MFD_NOEXEC_SEAL	8u	/* Linux 6.3. */
 
 #define REQUEST_KEY	"luatrace.request"
@@ -158,14 +162,15 @@ static void publish(void)
 static int has_another(void)
 {
   static const char name[] = ":" LT_PROCESS_NAME;
-  char buf[4096];
+  char buf[4097];
   size_t kept = 0, all = 0;
   ssize_t n;
   int fd = lj_ltctl_fdup(open("/proc/self/maps", O_RDONLY|O_CLOEXEC)), found = 0;
   if (fd < 0) return 0;
-  while (!found && all < MAPS_MAX && (n = read(fd, buf+kept, sizeof(buf)-kept)) > 0) {
+  while (!found && all < MAPS_MAX && (n = read(fd, buf+kept, sizeof(buf)-1-kept)) > 0) {
     size_t have = kept + (size_t)n;
-    found = memmem(buf, have, name, sizeof(name)-1) != NULL;
+    buf[have] = '\0';
+    found = strstr(buf, name) != NULL;
     kept = have < sizeof(name) ? have : sizeof(name);
     memmove(buf, buf+have-kept, kept);
     all += (size_t)n;
@@ -396,7 +401,7 @@ static struct lt_context *record_of(lua_State *L, void *volatile *pointer)
 /* From now on the context of L, or `other` if that is NULL. */
 static void show(LTState *lt, lua_State *L, void *other)
 {
-  void *volatile *pointer = lj_ltprobe_context();
+  void *volatile *pointer = lj_lttls_context();
   void *record = L ? record_of(L, pointer) : other;
   lt->context = L;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -407,7 +412,7 @@ static void show(LTState *lt, lua_State *L, void *other)
 /* What is shown is not of this VM. */
 static void *others(LTState *lt)
 {
-  return lt->context ? NULL : *lj_ltprobe_context();
+  return lt->context ? NULL : *lj_lttls_context();
 }
 
 /* Will whoever has entered L call lj_ltcontext_leave or _here? */

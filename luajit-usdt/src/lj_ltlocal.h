@@ -5,6 +5,7 @@
 ** A file may call the files above it in this list, and none below it.
 **
 **   lj_ltprobe   the probe sites
+**   lj_lttls     the variable that points to the context of a thread
 **   lj_ltctl     control word, settings, descriptors, clock
 **   lj_ltabi     what profilers that sample need to know
 **   lj_ltblock   event words flushed through a probe
@@ -17,7 +18,7 @@
 **   lj_ltffi     the same for C functions called by FFI
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
-**   lj_ltcontext the context of each thread, for profilers
+**   lj_ltcontext  the context of each thread, for profilers
 **   lj_ltstream  starts and ends streams that are flushed through a probe
 **   lj_lthook    trees of single calls, for the program
 **   lj_ltstack   frames, the current coroutine, all outputs of events

@@ -79,15 +79,6 @@ extern unsigned short luajit_block_semaphore
   PROBEFUNC lj_ltprobe_##func params { STAP_PROBE##n(luajit, probe, __VA_ARGS__); }
 LT_PROBES(PROBEDEF)
 
-/* The thread's context: OTEP 4947 prescribes the name, and that it is in the table of dynamic
-** symbols. Here, because this file is compiled with the recommended dialect of TLS, too. */
-__attribute__((visibility("default"), used)) __thread void *otel_thread_ctx_v1;
-
-__attribute__((noinline LT_NOCLONE)) void **lj_ltprobe_context(void)
-{
-  return &otel_thread_ctx_v1;
-}
-
 /* Never called, and so never hit: tracers of `block` raise the semaphore here, and
 ** lower it here before they detach from `block`, so that what is then flushed still
 ** reaches them. The nops after the site are other such places: the kernel counts each

@@ -412,7 +412,7 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
 LT_PROBES(LT_PROBEDECL)
 #undef LT_PROBEDECL
 extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
-extern __attribute__((visibility("hidden"))) void **lj_ltprobe_context(void);
+extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 
 /* -- What the patches put into upstream's files ---------------------------- */
 

@@ -32,7 +32,7 @@ start() {
   "$@" &
   pid=$!
   started+=("$pid")
-  within 60 "$1 to start" is_started
+  within 20 "$1 to start" is_started
 }
 
 reads() {

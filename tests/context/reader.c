@@ -3,8 +3,10 @@
 // and compares them with what the program says is true (truth.h). Every thread is stopped at random
 // moments. x86-64 and glibc only.
 //
-//   reader PID TRUTH_FILE N   N samples or more for which the program says what is true; all must
-//   agree reader PID none           there is no process context, and no thread has a context
+//   reader PID FILE N   compares N samples for which the program says in FILE what is true
+//   reader PID none     there is no process context, and no thread has a context
+//   reader PID null     no thread has a context
+//   reader PID show     prints the threads' contexts, once
 //
 // Prints what it has seen. Status: 0 all agree, 1 something is wrong.
 #define _GNU_SOURCE
@@ -374,19 +376,40 @@ static int threads(int* tids, int max) {
   return n;
 }
 
-static void check_none(void) {
+static void show(uint64_t record) {
+  struct lt_context r;
+  if (!record || !get(record, &r, LT_CONTEXT_HEAD) ||
+      !get(record + LT_CONTEXT_HEAD, r.attrs, r.attrs_size)) {
+    printf("no context\n");
+    return;
+  }
+  printf("valid %d flags %02x trace ", r.valid, r.trace_flags);
+  for (int i = 0; i < 16; i++) printf("%02x", r.trace_id[i]);
+  printf(" span ");
+  for (int i = 0; i < 8; i++) printf("%02x", r.span_id[i]);
+  printf(" bytes %u\n", LT_CONTEXT_HEAD + r.attrs_size);
+  for (size_t i = 0; i + 2 <= r.attrs_size; i += 2u + r.attrs[i + 1])
+    printf("%s=%.*s\n", r.attrs[i] < nkeys ? keys[r.attrs[i]] : "?", r.attrs[i + 1],
+           (const char*)r.attrs + i + 2);
+}
+
+static void look_once(const char* what) {
   int tids[256];
   const int n = threads(tids, 256);
-  if (context_mapping) report("there is a process context", 0, "");
+  if (context_mapping && strcmp(what, "none") == 0) report("there is a process context", 0, "");
   for (int i = 0; i < n; i++) {
     struct user_regs_struct regs;
     int status;
     if (ptrace(PTRACE_INTERRUPT, tids[i], NULL, NULL) != 0 ||
         waitpid(tids[i], &status, __WALL) < 0 || ptrace(PTRACE_GETREGS, tids[i], NULL, &regs) != 0)
       die("cannot stop a thread");
-    if (record_of(regs.fs_base)) report("a thread has a context", 0, "");
+    const uint64_t record = record_of(regs.fs_base);
+    if (strcmp(what, "show") == 0)
+      show(record);
+    else if (record)
+      report("a thread has a context", 0, "");
   }
-  printf("no context in %d threads, %lu wrong\n", n, wrong);
+  printf("%d threads, %lu wrong\n", n, wrong);
 }
 
 int main(int argc, char** argv) {
@@ -399,7 +422,8 @@ int main(int argc, char** argv) {
   look_at_mappings();
   if (place.how == kNowhere) die(LT_CONTEXT_SYMBOL " was not found");
   if (argc == 3) {
-    check_none();
+    if (context_mapping && strcmp(argv[2], "show") == 0) read_process_context();
+    look_once(argv[2]);
     return wrong != 0;
   }
   if (!context_mapping) die("there is no process context");

@@ -27,7 +27,7 @@ luajit=$1/luajit
 none="valid 1 flags 00 trace 00000000000000000000000000000000 span 0000000000000000"
 
 shows 'label("user", "ann"); label("path", "/ä")'
-has "$none bytes 40"
+has "$none bytes 38"
 has "user=ann"
 has "path=/ä"
 

@@ -49,25 +49,24 @@ reads 100
 kill "$pid"
 
 # Another publisher has the one process context that there may be: nothing of ours beside it.
-cat >"$scratch/other.lua" <<'END'
-local ffi, truth = require "ffi", require "truth"
-ffi.cdef "long syscall(long n, ...); int ftruncate(int fd, long n); void *mmap(void *p, size_t n, int prot, int flags, int fd, long at);"
-local fd = ffi.C.syscall(319, ffi.cast("const char *", "OTEL_CTX"), ffi.cast("int", 1))
-assert(ffi.C.ftruncate(fd, 4096) == 0)
-ffi.C.mmap(nil, 4096, 3, 2, fd, 0)
-truth.label("id", "1")
-truth.started()
-local stop = os.time() + 60
-while os.time() < stop do coroutine.wrap(function() truth.label("id", "2") end)() end
+cat >"$scratch/other.c" <<'END'
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((constructor)) static void publish(void) {
+  int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+  if (ftruncate(fd, 4096) || mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0) == MAP_FAILED) _exit(1);
+}
 END
-start "$1/luajit" "$scratch/other.lua"
+"$2" -fPIC -shared "$scratch/other.c" -o "$scratch/other.so"
+LD_PRELOAD=$scratch/other.so start "$1/luajit" "$here/coroutines.lua" 60
 status=0
 "$recorder" --thread-context on -p "$pid" 2>"$scratch/log" || status=$?
 same "status" "$status" 123
 [[ $(cat "$scratch/log") == *"has a process context already"* ]] || fail "no such message: $(cat "$scratch/log")"
 looks null
 kill "$pid"
-LUATRACE=mode=context start "$1/luajit" "$scratch/other.lua"
+LUATRACE=mode=context LD_PRELOAD=$scratch/other.so start "$1/luajit" "$here/coroutines.lua" 60
 for i in 1 2 3 4 5; do looks null; done
 kill "$pid"
 
