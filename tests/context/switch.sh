@@ -48,6 +48,28 @@ switch on
 reads 100
 kill "$pid"
 
+# A coroutine that already ran when the switch was set is not shown: nothing would take it back.
+cat >"$scratch/late.lua" <<'END'
+local ffi, truth = require "ffi", require "truth"
+ffi.cdef "extern uint8_t luajit_usdt_control[8];"
+local n = 0
+local function work() for i = 1, 1e7 do n = n + i % 3 end end
+local co = coroutine.create(function()
+  truth.label("id", "101")
+  ffi.C.luajit_usdt_control[7] = 1
+  work()
+  coroutine.yield()
+end)
+coroutine.resume(co)
+truth.set(2)
+truth.started()
+local stop = os.time() + 60
+while os.time() < stop do work() end
+END
+start "$1/luajit" "$scratch/late.lua"
+reads 100
+kill "$pid"
+
 # Another publisher has the one process context that there may be: nothing of ours beside it.
 cat >"$scratch/other.c" <<'END'
 #define _GNU_SOURCE
