@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// May the VM of that process make a ring, or publish thread contexts? A seccomp filter can forbid the system calls that this
-// takes, and many kill the process for an unknown call. Invariant: the process makes no call for
-// this check: its filters are read (ptrace) and evaluated here.
+// May the VM of that process make a ring, or publish thread contexts? A seccomp filter can forbid
+// the system calls that this takes, and many kill the process for an unknown call. Invariant: the
+// process makes no call for this check: its filters are read (ptrace) and evaluated here.
 #pragma once
 
 #include <linux/filter.h>
