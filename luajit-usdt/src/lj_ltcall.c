@@ -324,36 +324,40 @@ static void note_resume(LTState *lt, lua_State *L, lua_State *by, uint32_t run)
   if ((lt->on & LTON_CONTEXT)) lj_ltcontext_enter(L, &r->outer);
 }
 
+/* While something is on: the resume of L is noted, and if there are events, reported. */
+static LJ_NOINLINE void resume_noted(lua_State *L, lua_State *by)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  int events = lt_eventson(lt) && !lt_mute(g);
+  if (!(events || (lt->on & LTON_CONTEXT)) ||
+      !lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, lt->nresumer+1, sizeof(LTResume)))
+    return;
+  if (!events) {
+    note_resume(lt, L, NULL, lt->run-1);
+    return;
+  }
+  if (by) {  /* It may be back from a resume that was not reported. */
+    if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
+  } else {
+    if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+    if (lt->L == L) make_resumer_current(lt, L);
+  }
+  note_resume(lt, L, lt->L, lt->run);
+  event_resume(lt, L);
+  event_after_hook(L);
+}
+
 /* L is about to be resumed from base, by the coroutine that is current then, or by C
 ** code for which no coroutine is known (NULL). Returns base, which may have moved. */
 static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *by)
 {
-  global_State *g = G(L);
-  LTState *lt = G2LT(g);
-  uint32_t idx = lt->nresumer;
-  int events;
-  if (lj_ltrace_pending(g)) {
+  if (lj_ltrace_pending(G(L))) {
     ptrdiff_t ofs = savestack(L, base);
     lj_ltswitch_now(L, PC_NOREPORT);
     base = restorestack(L, ofs);
   }
-  events = lt_eventson(lt) && !lt_mute(g);
-  if (!(events || (lt->on & LTON_CONTEXT)) ||
-      !lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1, sizeof(LTResume))) {
-    /* Nothing is noted. */
-  } else if (!events) {
-    note_resume(lt, L, NULL, lt->run-1);
-  } else {
-    if (by) {  /* It may be back from a resume that was not reported. */
-      if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
-    } else {
-      if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
-      if (lt->L == L) make_resumer_current(lt, L);
-    }
-    note_resume(lt, L, lt->L, lt->run);
-    event_resume(lt, L);
-    event_after_hook(L);
-  }
+  if (LJ_UNLIKELY(L2LT(L)->on)) resume_noted(L, by);
   L->lt_wait = 0;
   lj_ltabi_resume(L);
   return base;
