@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Shared by the tests of thread contexts: builds the reader, the module `truth` and the host, and
-# starts programs that say what is true. Invariant: what is started ends by itself after 60 s.
+# starts programs that say what is true. Invariant: what is started ends by itself after 300 s.
 #
 #   build BUILD_OF_FLAVOUR COMPILER     $scratch/reader, truth.so, host, host.so, loader, lib/ (stripped)
 #   start COMMAND...      $pid is its process, once it says that it runs
@@ -32,7 +32,7 @@ start() {
   "$@" &
   pid=$!
   started+=("$pid")
-  within 20 "$1 to start" is_started
+  within 60 "$1 to start" is_started
 }
 
 reads() {

@@ -15,7 +15,7 @@ export LUATRACE=mode=context
 shows() {
   { echo 'local truth = require "truth"; local label = truth.label'
     echo "$1"
-    echo 'truth.started(); local stop, n = os.time() + 60, 0'
+    echo 'truth.started(); local stop, n = os.time() + 300, 0'
     echo 'while os.time() < stop do for i = 1, 1e6 do n = n + i % 3 end end'; } >"$scratch/one.lua"
   start "$luajit" "$scratch/one.lua"
   timeout 60 "$scratch/reader" "$pid" show >"$scratch/read"

@@ -13,7 +13,7 @@ recorder=$3
 switch() { "$recorder" --thread-context "$1" -p "$pid" 2>"$scratch/log" || { cat "$scratch/log"; fail "--thread-context $1"; }; }
 
 # Coroutines that run when it is asked are never blamed for what runs after them.
-start "$1/luajit" "$here/coroutines.lua" 60
+start "$1/luajit" "$here/coroutines.lua" 300
 looks none
 for i in 1 2; do
   switch on
@@ -25,7 +25,7 @@ for i in 1 2; do
 done
 kill "$pid"
 
-start "$scratch/host" "$here/host.lua" 60 3
+start "$scratch/host" "$here/host.lua" 300 3
 looks none
 switch on
 reads 1000
@@ -40,7 +40,7 @@ truth.label("id", "100")
 truth.label("kind", "coroutine 100")
 truth.set(100)
 truth.started()
-local stop, n = os.time() + 60, 0
+local stop, n = os.time() + 300, 0
 while os.time() < stop do for i = 1, 1e6 do n = n + i % 3 end end
 END
 start "$1/luajit" "$scratch/main.lua"
@@ -63,7 +63,7 @@ end)
 coroutine.resume(co)
 truth.set(2)
 truth.started()
-local stop = os.time() + 60
+local stop = os.time() + 300
 while os.time() < stop do work() end
 END
 start "$1/luajit" "$scratch/late.lua"
@@ -81,14 +81,14 @@ __attribute__((constructor)) static void publish(void) {
 }
 END
 "$2" -fPIC -shared "$scratch/other.c" -o "$scratch/other.so"
-LD_PRELOAD=$scratch/other.so start "$1/luajit" "$here/coroutines.lua" 60
+LD_PRELOAD=$scratch/other.so start "$1/luajit" "$here/coroutines.lua" 300
 status=0
 "$recorder" --thread-context on -p "$pid" 2>"$scratch/log" || status=$?
 same "status" "$status" 123
 [[ $(cat "$scratch/log") == *"has a process context already"* ]] || fail "no such message: $(cat "$scratch/log")"
 looks null
 kill "$pid"
-LUATRACE=mode=context LD_PRELOAD=$scratch/other.so start "$1/luajit" "$here/coroutines.lua" 60
+LUATRACE=mode=context LD_PRELOAD=$scratch/other.so start "$1/luajit" "$here/coroutines.lua" 300
 for i in 1 2 3 4 5; do looks null; done
 kill "$pid"
 
