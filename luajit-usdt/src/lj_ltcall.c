@@ -160,8 +160,11 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
 {
   LTState *lt = G2LT(g);
   uint32_t i;
-  for (i = 0; i < lt->nresumer; i++)
+  for (i = 0; i < lt->nresumer; i++) {
     if (lt->resumer[i].by == co) lt->resumer[i].by = NULL;
+    if (lt->resumer[i].outer.L == co) lt->resumer[i].outer.L = NULL;
+  }
+  if (lt->entered == co) lt->entered = NULL;
   if (lt->L == co) lt->L = NULL;
   if (lt->left == co) lt->left = NULL;
   if (lt->gc.L == co) lt->gc.L = NULL;

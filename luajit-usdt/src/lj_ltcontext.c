@@ -162,7 +162,7 @@ static void publish(void)
 static int has_another(void)
 {
   static const char name[] = ":" LT_PROCESS_NAME;
-  char buf[4097];
+  static char buf[4097];  /* C stacks may be small. */
   size_t kept = 0, all = 0;
   ssize_t n;
   int fd = lj_ltctl_fdup(open("/proc/self/maps", O_RDONLY|O_CLOEXEC)), found = 0;
