@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "recorder/ask_snapshot.h"
+#include "recorder/context_command.h"
 #include "recorder/options.h"
 #include "recorder/os/text.h"
 #include "recorder/push_command.h"
@@ -29,6 +30,7 @@ int main(int argc, char** argv) {
     Options options = parse_options(argc, argv, &done);
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
+    if (!options.thread_context.empty()) return switch_contexts(options);
     if (options.stack) return print_stacks(options);
     if (!options.push.empty()) return push_windows(options);
     if (options.snapshot) return ask_snapshot(options.pids);

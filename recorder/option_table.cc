@@ -96,6 +96,9 @@ constexpr OptionSpec kOwnOptions[] = {
     {kStacks, "stack", 0, nullptr, false, false, "with -p: print the Lua stacks of every coroutine, and record nothing",
      "The process is not changed. Its running threads are stopped for 60 ms or less, usually for less than one."},
     {kStacks, "json", 0, nullptr, false, false, "with --stack: as JSON", nullptr},
+    {kStacks, "thread-context", 0, "SWITCH", false, false, "with -p: publish the labels of what runs for other profilers, or no longer; on or off",
+     "As OpenTelemetry's OTEP 4947 defines it, until it is switched off. Also in processes that are forked later. See "
+     "thread-context.md in the documentation.", "on off"},
 
     {kOther, "inside", 0, nullptr, false, false, "record the process that has the other end of standard input, a socket",
      "What luatrace.start() of the Lua module and luaJIT_trace_start() run; see inside.md in the documentation."},
@@ -112,7 +115,8 @@ constexpr const char* kUses[] = {
     "--sample HZ -o FILE -p PID | [--] COMMAND",
     "--push URL [--every TIME] [--sample HZ] -p PID [-p PID...]",
     "--stack [--children] [--json] -p PID [-p PID...]",
-    "--snapshot -p PID"};
+    "--snapshot -p PID",
+    "--thread-context on|off [--children] -p PID [-p PID...]"};
 constexpr const char* kNotes[] = {
     ("SIZE is a number of bytes with K, M or G after it. %p in FILE is the process id: each\n"
      "process writes a file of its own. FILE may be - (standard output, if that is not\n"

@@ -127,7 +127,8 @@ void read_watch(const CommandLine& given, Options& o) {
   if (const auto n = given.last("print-depth"))
     w.depth = number_option("--print-depth", *n, 0, LT_WATCH_DEPTH_MAX);
   o.watch_request = watch_request(w);
-  if (o.output.empty() && !o.stack && !o.snapshot) watch_without_file(o);
+  if (o.output.empty() && !o.stack && !o.snapshot && o.thread_context.empty())
+    watch_without_file(o);
 }
 
 // The VM's own events carry the values, so they come only through its ring.
@@ -242,6 +243,17 @@ void check_selection(const Options& o) {
     throw UsageError("%n in the file's name, the number of a snapshot, needs --flight");
 }
 
+// It is done at once, and nothing is recorded.
+void check_thread_context(const CommandLine& given, const Options& o) {
+  if (o.thread_context.empty()) return;
+  if (o.pids.empty() || !o.command.empty())
+    throw UsageError("--thread-context needs -p PID, and excludes a command and -a");
+  for (const OptionSpec& option : record_program().options)
+    if (!is_choice("thread-context pid children seccomp verbose quiet", option.name) &&
+        given.has(option.name))
+      throw UsageError(std::string("--thread-context excludes --") + option.name);
+}
+
 // Options that exclude each other.
 void check(const Options& o) {
   if (o.json && !o.stack) throw UsageError("--json needs --stack");
@@ -267,7 +279,7 @@ void check(const Options& o) {
         "a program that records itself cannot do so into standard output (-): name a file");
   check_watch(o);
   check_selection(o);
-  if (o.output.empty() && !o.stack && o.push.empty()) {
+  if (o.output.empty() && !o.stack && o.push.empty() && o.thread_context.empty()) {
     const std::string misplaced = explain_misplaced(o.command);
     throw UsageError("missing output file (-o FILE)" + (misplaced.empty() ? "" : "; " + misplaced));
   }
@@ -311,6 +323,7 @@ Options options_from(const CommandLine& given) {
   o.pids = given.list("pid");
   o.inside = given.has("inside");
   o.stack = given.has("stack");
+  o.thread_context = given.last("thread-context").value_or("");
   o.json = given.has("json");
   o.children = given.has("children");
   o.all = given.has("all");
@@ -327,6 +340,7 @@ Options options_from(const CommandLine& given) {
   read_push(given, o);
   check_sampling(given, o);
   check_times(given, o);
+  check_thread_context(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);
   check(o);

@@ -1,43 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/stack_command.h"
 
-#include <algorithm>
 #include <iostream>
 
-#include "base/escape.h"
 #include "recorder/attacher.h"
-#include "recorder/os/process.h"
 #include "recorder/os/text.h"
+#include "recorder/requested.h"
 #include "recorder/stack/print.h"
 
 namespace luatrace::record {
 namespace {
-
-constexpr size_t kMaxProcesses = 4096;
-
-struct Requested {
-  std::vector<pid_t> pids;
-  size_t named = 0;  // by -p; those after them are descendants
-  Refusal refusal = Refusal::kNone;
-};
-
-Requested requested(const Options& options) {
-  Requested r;
-  for (const auto& spec : options.pids) {
-    std::string missing;
-    if (const pid_t pid = find_process(spec, missing); pid > 0) {
-      r.pids.push_back(pid);
-      continue;
-    }
-    log("-p " + printable(spec) + ": " + missing);
-    r.refusal = Refusal::kNoProcess;
-  }
-  r.named = r.pids.size();
-  for (size_t i = 0; options.children && i < r.pids.size() && r.pids.size() < kMaxProcesses; i++)
-    for (const pid_t child : children_of(r.pids[i]))
-      if (std::find(r.pids.begin(), r.pids.end(), child) == r.pids.end()) r.pids.push_back(child);
-  return r;
-}
 
 // Prints those of one process.
 Attached print_process(const Options& options, pid_t pid, bool first) {
@@ -54,7 +26,7 @@ Attached print_process(const Options& options, pid_t pid, bool first) {
 }  // namespace
 
 int print_stacks(const Options& options) {
-  Requested all = requested(options);
+  Requested all = requested_processes(options);
   Refusal none = Refusal::kNone;  // why there is nothing, with --children
   size_t printed = 0;
   if (options.json) std::cout << "{\"processes\":[";

@@ -16,6 +16,9 @@
 #ifdef LUAJIT_USE_SDT
 
 #include "lj_bc.h"
+#if LJ_HASFFI
+#include "lj_ccall.h"
+#endif
 #include "lj_dispatch.h"
 #include "lj_ff.h"
 #include "lj_frame.h"
@@ -64,6 +67,23 @@ void lj_ltabi_return(lua_State *L)
   if (by && gcref(g->cur_L) == obj2gco(L)) setgcref(g->cur_L, obj2gco(by));
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   unlink_resumer(L);
+}
+
+/* Has C code resumed L? When L stops, the assembler's coroutine.resume calls no function of ours.
+** The return address is the last word of a C frame. */
+int lj_ltabi_byc(lua_State *L)
+{
+#if LJ_HASFFI && (LJ_TARGET_X64 || LJ_TARGET_ARM64)
+  uintptr_t begin = (uintptr_t)(void *)lj_vm_asm_begin, end = (uintptr_t)(void *)lj_vm_ffi_call, ret;
+  void *cf = L->cframe;
+  while (cf && cframe_prev(cframe_raw(cf))) cf = cframe_prev(cframe_raw(cf));
+  if (!cf || !cframe_canyield(cf)) return 0;
+  ret = *(uintptr_t *)((char *)cframe_raw(cf) + CFRAME_SIZE-8);
+  return !(ret >= begin && ret < end);
+#else
+  UNUSED(L);
+  return 0;  /* Not known. */
+#endif
 }
 
 /* L is freed. Those that it has resumed may still run, on C stacks of their own. */

@@ -107,7 +107,7 @@ static lua_State *create(lua_State *L, lua_State *co)
 {
   LTState *lt = L2LT(L);
   if (lt->forked) lj_ltswitch_now(L, PC_NOREPORT);  /* In a server's child this may come first. */
-  if (!lt->on || lt_mute(G(L))) return NULL;
+  if (!lt_eventson(lt) || lt_mute(G(L))) return NULL;
   if (lt->L && obj2gco(lt->L) == gcref(G(L)->cur_L)) L = lt->L;
   co->lt_epoch = lt->epoch;
   lt_coid(lt, co);
@@ -135,9 +135,9 @@ void lj_ltcall_create(lua_State *L, lua_State *co)
 }
 
 #ifdef HAVE_LUA_EXDATA2
-/* The host has set the request for which L works. A coroutine that was reset is created
-** again, as far as a reader is concerned: by the call in which that happens. */
-void lj_ltcall_request(lua_State *L)
+/* A coroutine that was reset is created again, as far as a reader is concerned: by the call in
+** which that happens. */
+static void request_event(lua_State *L)
 {
   LTState *lt = L2LT(L);
   int fresh = L->lt_id == 0 && L->status == LUA_OK && !L->cframe &&
@@ -146,6 +146,13 @@ void lj_ltcall_request(lua_State *L)
   if (by && by->lt_labels != L->lt_labels) lj_ltmark_labels(L);
   lj_ltstack_request(L);
 }
+
+/* The host has set the request for which L works. */
+void lj_ltcall_request(lua_State *L)
+{
+  if (lt_eventson(L2LT(L))) request_event(L);
+  lj_ltcontext_changed(L);
+}
 #endif
 
 /* co is freed (or reset for another use). */
@@ -153,19 +160,23 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
 {
   LTState *lt = G2LT(g);
   uint32_t i;
-  for (i = 0; i < lt->nresumer; i++)
+  for (i = 0; i < lt->nresumer; i++) {
     if (lt->resumer[i].by == co) lt->resumer[i].by = NULL;
+    if (lt->resumer[i].outer.L == co) lt->resumer[i].outer.L = NULL;
+  }
+  if (lt->entered == co) lt->entered = NULL;
   if (lt->L == co) lt->L = NULL;
   if (lt->left == co) lt->left = NULL;
   if (lt->gc.L == co) lt->gc.L = NULL;
   lj_ltabi_free(co);
-  if (lt->on && co->lt_id) {
+  if (lt_eventson(lt) && co->lt_id) {
     if (lt_probeon(lt)) lj_ltprobe_end(NULL, co, co->lt_id, -1);
     if (lt_ringon(lt) && !lt->forked) lj_ltring_ext(lt, LTX_COLLECT, 0, 1, co->lt_id, 0);
   }
   lj_lthook_collect(lt, co);
   co->lt_id = 0;
   co->lt_wait = 0;
+  lj_ltcontext_free(co);
   lj_ltmark_free(co);
 }
 
@@ -304,34 +315,52 @@ static void event_after_hook(lua_State *L)
   }
 }
 
+/* L is about to be resumed. run: of a recording that reports it, else another number. */
+static void note_resume(LTState *lt, lua_State *L, lua_State *by, uint32_t run)
+{
+  LTResume *r = &lt->resumer[lt->nresumer++];
+  r->by = by;
+  r->run = run;
+  r->ncall = lt->ncall;
+  r->outer.L = NULL;
+  r->outer.record = NULL;
+  if ((lt->on & LTON_CONTEXT)) lj_ltcontext_enter(L, &r->outer);
+}
+
+/* While something is on: the resume of L is noted, and if there are events, reported. */
+static LJ_NOINLINE void resume_noted(lua_State *L, lua_State *by)
+{
+  global_State *g = G(L);
+  LTState *lt = G2LT(g);
+  int events = lt_eventson(lt) && !lt_mute(g);
+  if (!(events || (lt->on & LTON_CONTEXT)) ||
+      !lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, lt->nresumer+1, sizeof(LTResume)))
+    return;
+  if (!events) {
+    note_resume(lt, L, NULL, lt->run-1);
+    return;
+  }
+  if (by) {  /* It may be back from a resume that was not reported. */
+    if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
+  } else {
+    if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
+    if (lt->L == L) make_resumer_current(lt, L);
+  }
+  note_resume(lt, L, lt->L, lt->run);
+  event_resume(lt, L);
+  event_after_hook(L);
+}
+
 /* L is about to be resumed from base, by the coroutine that is current then, or by C
 ** code for which no coroutine is known (NULL). Returns base, which may have moved. */
 static LJ_NOINLINE TValue *resume_begins(lua_State *L, TValue *base, lua_State *by)
 {
-  global_State *g = G(L);
-  LTState *lt = G2LT(g);
-  uint32_t idx = lt->nresumer;
-  if (lj_ltrace_pending(g)) {
+  if (lj_ltrace_pending(G(L))) {
     ptrdiff_t ofs = savestack(L, base);
     lj_ltswitch_now(L, PC_NOREPORT);
     base = restorestack(L, ofs);
   }
-  if (lt->on && !lt_mute(g) &&
-      lj_ltfunc_grow((void **)&lt->resumer, &lt->sizeresumer, idx+1,
-		     sizeof(LTResume))) {
-    if (by) {  /* It may be back from a resume that was not reported. */
-      if (lt->L != by || lt->thread != lj_ltring_thread()) lj_ltstack_change(by, 0);
-    } else {
-      if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
-      if (lt->L == L) make_resumer_current(lt, L);
-    }
-    lt->resumer[idx].by = lt->L;
-    lt->resumer[idx].run = lt->run;
-    lt->resumer[idx].ncall = lt->ncall;
-    lt->nresumer++;
-    event_resume(lt, L);
-    event_after_hook(L);
-  }
+  if (LJ_UNLIKELY(L2LT(L)->on)) resume_noted(L, by);
   L->lt_wait = 0;
   lj_ltabi_resume(L);
   return base;
@@ -346,6 +375,11 @@ static LJ_NOINLINE int resume_ends(lua_State *L, uint32_t idx, int status)
   lj_ltabi_return(L);
   lt->nresumer = idx;
   if (LJ_LIKELY(!lt->on)) return status;
+  if ((lt->on & LTON_CONTEXT)) {
+    if (reported) lj_ltcontext_leave(L, &lt->resumer[idx].outer);
+    else lj_ltcontext_here(L);
+  }
+  if (!lt_eventson(lt)) return status;
   if (lt_mute(g)) {  /* Its stack has changed unnoticed. */
     L->lt_epoch = 0;
     if (lt->L == L) lt->L = NULL;
@@ -365,6 +399,47 @@ int lj_ltcall_resume(lua_State *L, TValue *base)
   base = resume_begins(L, base, NULL);
   return resume_ends(L, idx, lj_vm_resume(L, base, 0, 0));
 }
+
+/* -- Entries by C code ------------------------------------------------------- */
+
+/* C code that does not run in L calls it. */
+static lua_State *entry_begins(lua_State *L, LTOuter *outer)
+{
+  LTState *lt = L2LT(L);
+  lua_State *before = lt->entered;
+  outer->L = NULL;
+  outer->record = NULL;
+  if ((lt->on & LTON_CONTEXT)) lj_ltcontext_enter(L, outer);
+  lt->entered = L;
+  return before;
+}
+
+static void entry_ends(lua_State *L, lua_State *before, const LTOuter *outer)
+{
+  LTState *lt = L2LT(L);
+  lt->entered = before;
+  if ((lt->on & LTON_CONTEXT)) lj_ltcontext_leave(L, outer);
+}
+
+int lj_ltcall_pcall(lua_State *L, TValue *base, int nres1, ptrdiff_t ef)
+{
+  LTOuter outer;
+  lua_State *before = entry_begins(L, &outer);
+  int status = lj_vm_pcall(L, base, nres1, ef);
+  entry_ends(L, before, &outer);
+  return status;
+}
+
+int lj_ltcall_cpcall(lua_State *L, lua_CFunction func, void *ud, lua_CPFunction cp)
+{
+  LTOuter outer;
+  lua_State *before = entry_begins(L, &outer);
+  int status = lj_vm_cpcall(L, func, ud, cp);
+  entry_ends(L, before, &outer);
+  return status;
+}
+
+/* -- coroutine.resume and coroutine.wrap -------------------------------------- */
 
 LJ_FUNCA_NORET void LJ_FASTCALL lj_ffh_coroutine_wrap_err(lua_State *L,
 							  lua_State *co);
@@ -526,7 +601,7 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
   LTState *lt = G2LT(g);
   int tail;
   lt->ncall = idx;
-  if (!lt->on || lt->run != run) return n;
+  if (!lt_eventson(lt) || lt->run != run) return n;
   if (lj_ltstack_waiting(L)) {
     L->lt_wait = lt_waitmark(lt, L, L->base);
     return n;
@@ -538,7 +613,7 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
     lt->ncall = idx+1;
     lj_ltswitch_now(L, NULL);
     lt->ncall = idx;
-    if (!lt->on || lt->run != run) return n;
+    if (!lt_eventson(lt) || lt->run != run) return n;
   }
   c_event(L, &lt->call[idx], tail ? LT_TAIL : LT_RETURN);
   return n;

@@ -158,7 +158,7 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 	[cversion] "i" (LT_CONTROL_VERSION), [csize] "i" ((int)sizeof(LTControl)),
 	[flags] "i" ((LJ_HASJIT ? LTN_JIT : 0) | (LJ_GC64 ? LTN_GC64 : 0) |
 		     (LJ_FR2 ? LTN_FR2 : 0) | LTN_REPORT | LTN_BLOCKS |
-		     LTN_CLOCK|LTN_FFI|(LJ_LTSEGMENTS ? LTN_SEGMENTS : 0)),
+		     LTN_CLOCK|LTN_FFI|LTN_CONTEXT|(LJ_LTSEGMENTS ? LTN_SEGMENTS : 0)),
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");

@@ -2,7 +2,7 @@
 ** Tracing of calls: the environment variable LUATRACE.
 ** SPDX-License-Identifier: MIT
 **
-**   LUATRACE=mode=record|trace|tag|stuck,out=FILE,include=GLOB,args,signal=N
+**   LUATRACE=mode=record|context|trace|tag|stuck,out=FILE,include=GLOB,args,signal=N
 **
 ** It is read once, when the first Lua VM of the process is created, and not in setuid programs.
 ** Invariants: whatever is wrong with it, the program runs, and a message on standard error names the
@@ -36,8 +36,8 @@
 #define VALUE_SIZE	4096
 #define MAXGLOBS	64
 
-enum { MODE_NONE, MODE_RECORD, MODE_TRACE, MODE_TAG, MODE_STUCK };
-static const char *const modes[] = { "", "record", "trace", "tag", "stuck" };
+enum { MODE_NONE, MODE_RECORD, MODE_CONTEXT, MODE_TRACE, MODE_TAG, MODE_STUCK };
+static const char *const modes[] = { "", "record", "context", "trace", "tag", "stuck" };
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
@@ -66,7 +66,7 @@ static int set_mode(const char *value)
   int i;
   for (i = MODE_RECORD; i <= MODE_STUCK; i++)
     if (!strcmp(value, modes[i])) env.mode = i;
-  return env.mode ? 1 : env_fail(value, "invalid mode; choose record, trace, tag or stuck");
+  return env.mode ? 1 : env_fail(value, "invalid mode; choose record, context, trace, tag or stuck");
 }
 
 static int set_signal(const char *value)
@@ -99,7 +99,7 @@ static struct {
   const char *name;
   int modes, seen;
 } keys[] = {
-  { "mode", ~0, 0 }, { "out", ~0, 0 }, { "include", 1<<MODE_RECORD | 1<<MODE_TRACE, 0 },
+  { "mode", ~0, 0 }, { "out", ~(1<<MODE_CONTEXT), 0 }, { "include", 1<<MODE_RECORD | 1<<MODE_TRACE, 0 },
   { "args", 1<<MODE_TRACE, 0 }, { "signal", 1<<MODE_STUCK, 0 }
 };
 #define NKEYS	(sizeof(keys)/sizeof(*keys))
@@ -155,7 +155,7 @@ static int read_env(const char *value)
     if (*p && !set_one(p)) return 0;
     p = last ? end : end+1;
   }
-  if (!env.mode) return env_fail("mode is missing", "choose record, trace, tag or stuck");
+  if (!env.mode) return env_fail("mode is missing", "choose record, context, trace, tag or stuck");
   return fits_mode();
 }
 
@@ -217,6 +217,7 @@ static void start_recording(lua_State *L)
 static void start_mode(lua_State *L)
 {
   if (env.mode == MODE_RECORD) start_recording(L);
+  if (env.mode == MODE_CONTEXT) luajit_usdt_control.context = 1;
   if (env.mode >= MODE_TRACE) {
     int error = lj_ltprint_open(env.out);
     if (error) {

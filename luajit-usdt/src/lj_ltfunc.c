@@ -595,7 +595,7 @@ int lj_ltfunc_wantc(global_State *g, GCfunc *fn)
 {
   LTState *lt = G2LT(g);
   uint32_t ffid = fn->c.ffid;
-  if (!lt->on || lt->cfuncs == LTC_NONE || lt_mute(g)) return 0;
+  if (!lt_eventson(lt) || lt->cfuncs == LTC_NONE || lt_mute(g)) return 0;
   if (ffid == FF_C) return !lt_ishidden(g, fn);
   if (lt->cfuncs == LTC_USER || isoperator(ffid)) return 0;
   if (bc_op(*mref(fn->c.pc, BCIns)) >= BC__MAX) return 0;  /* Assembler. */
@@ -610,7 +610,7 @@ int lj_ltfunc_wantc(global_State *g, GCfunc *fn)
 int lj_ltfunc_wantwait(global_State *g, GCfunc *fn)
 {
   if (fn->c.ffid == FF_coroutine_yield)
-    return G2LT(g)->on && G2LT(g)->cfuncs >= LTC_DEFAULT && !lt_mute(g);
+    return lt_eventson(G2LT(g)) && G2LT(g)->cfuncs >= LTC_DEFAULT && !lt_mute(g);
   return lj_ltfunc_wantc(g, fn);
 }
 

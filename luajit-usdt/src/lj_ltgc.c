@@ -114,7 +114,7 @@ int LJ_FASTCALL lj_gc_step(lua_State *L)
   int done;
   if (LJ_UNLIKELY(lj_ltctl_word() != lt->seen || lt->stop)) lj_ltswitch_now(L, NULL);
   lt->gcfrom = G(L)->vmstate;
-  if (LJ_LIKELY(!lt->on)) return lj_gc_plainstep(L);
+  if (LJ_LIKELY(!lt_eventson(lt))) return lj_gc_plainstep(L);
   gc_begin(L, &outer, 0);
   done = lj_gc_plainstep(L);
   gc_end(L, lt);
@@ -126,7 +126,7 @@ void lj_gc_fullgc(lua_State *L)
 {
   LTState *lt = L2LT(L);
   LTGc outer;
-  if (LJ_LIKELY(!lt->on)) {
+  if (LJ_LIKELY(!lt_eventson(lt))) {
     lj_gc_plainfull(L);
     return;
   }

@@ -52,7 +52,7 @@ void lj_trace_ins(jit_State *J, const BCIns *pc)
 
 /* -- What becomes of traces -------------------------------------------------- */
 
-#define lt_jitquiet(J)	(!J2LT(J)->on || J2LT(J)->forked || lt_mute(J2G(J)))
+#define lt_jitquiet(J)	(!lt_eventson(J2LT(J)) || J2LT(J)->forked || lt_mute(J2G(J)))
 
 /* A record of two words. */
 static void jit_record(LTState *lt, uint32_t arg, uint64_t a, uint64_t b)

@@ -5,6 +5,7 @@
 ** A file may call the files above it in this list, and none below it.
 **
 **   lj_ltprobe   the probe sites
+**   lj_lttls     the variable that points to the context of a thread
 **   lj_ltctl     control word, settings, descriptors, clock
 **   lj_ltabi     what profilers that sample need to know
 **   lj_ltblock   event words flushed through a probe
@@ -18,6 +19,7 @@
 **   lj_ltseg     segments: compiled code that stores no events
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
+**   lj_ltcontext  the context of each thread, for profilers
 **   lj_ltstream  starts and ends streams that are flushed through a probe
 **   lj_lthook    trees of single calls, for the program
 **   lj_ltstack   frames, the current coroutine, all outputs of events
@@ -62,7 +64,7 @@
 /* No events inside handlers of VM events. */
 #define lt_mute(g)	((g)->hookmask & HOOK_VMEVENT)
 /* Do calls of C functions by FFI have events? */
-#define lt_wantffi(g)	(G2LT(g)->on && G2LT(g)->ffi && !lt_mute(g))
+#define lt_wantffi(g)	(lt_eventson(G2LT(g)) && G2LT(g)->ffi && !lt_mute(g))
 
 #if LJ_HASJIT
 #define lt_jitidle(g)	(G2J(g)->state == LJ_TRACE_IDLE)
@@ -136,6 +138,7 @@ LJ_FUNC uint32_t lj_ltctl_blockclock(void);
 
 LJ_FUNC void lj_ltabi_resume(lua_State *L);
 LJ_FUNC void lj_ltabi_return(lua_State *L);
+LJ_FUNC int lj_ltabi_byc(lua_State *L);
 LJ_FUNC void lj_ltabi_free(lua_State *L);
 
 LJ_FUNC void lj_ltblock_begin(LTState *lt);
@@ -171,6 +174,9 @@ LJ_FUNC void lj_ltring_abandon(LTState *lt);
 #define LT_MAXLABELS	8u	/* Of a coroutine. */
 #define LT_MAXOPEN	64u	/* Sections of a coroutine that are reported as open. */
 LJ_FUNC int lj_ltmark_label(lua_State *L, const char *key, const char *value);
+LJ_FUNC void *lj_ltmark_hold(lua_State *L);
+LJ_FUNC void lj_ltmark_release(void *labels);
+LJ_FUNC int lj_ltmark_get(void *labels, uint32_t i, char *key, char *value);
 LJ_FUNC void lj_ltmark_inherit(lua_State *L, lua_State *co);
 LJ_FUNC int lj_ltmark_section(lua_State *L, const char *name, int begin);
 LJ_FUNC void lj_ltmark_labels(lua_State *L);
@@ -323,6 +329,14 @@ LJ_FUNC uint64_t lj_ltopen_forked(LTState *lt);
 LJ_FUNC void lj_ltopen_drop(LTState *lt);
 LJ_FUNC int lj_ltopen_ring(lua_State *L);
 LJ_FUNC void lj_ltopen_close(global_State *g, int reason);
+
+LJ_FUNC int lj_ltcontext_wanted(void);
+LJ_FUNC void lj_ltcontext_here(lua_State *L);
+LJ_FUNC void lj_ltcontext_hide(LTState *lt);
+LJ_FUNC void lj_ltcontext_enter(lua_State *L, LTOuter *outer);
+LJ_FUNC void lj_ltcontext_leave(lua_State *L, const LTOuter *outer);
+LJ_FUNC void lj_ltcontext_changed(lua_State *L);
+LJ_FUNC void lj_ltcontext_free(lua_State *L);
 
 LJ_FUNC int lj_ltstream_open(lua_State *L);
 LJ_FUNC void lj_ltstream_again(LTState *lt);

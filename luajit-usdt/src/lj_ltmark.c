@@ -72,11 +72,42 @@ static uint32_t put_text(uint64_t *w, const char *s, size_t max)
 
 /* -- Labels ---------------------------------------------------------------- */
 
+/* The set that L has, for as long as the caller wants it; NULL: there is none. */
+void *lj_ltmark_hold(lua_State *L)
+{
+  if (L->lt_labels) labels_of(L)->refs++;
+  return L->lt_labels;
+}
+
+void lj_ltmark_release(void *labels)
+{
+  Labels *set = (Labels *)labels;
+  if (set && --set->refs == 0) free(set);
+}
+
 static void drop_labels(lua_State *L)
 {
-  Labels *set = labels_of(L);
+  lj_ltmark_release(L->lt_labels);
   L->lt_labels = NULL;
-  if (set && --set->refs == 0) free(set);
+}
+
+static void get_text(char *s, const uint64_t *w, uint32_t n)
+{
+  for (; n > 0; n--, w++) {
+    uint32_t i, bytes = (uint32_t)(*w & 0xff);
+    for (i = 1; i <= bytes; i++) *s++ = (char)(*w >> 8*i);
+  }
+  *s = '\0';
+}
+
+/* The i-th label of a set. Returns 0 if it has none. */
+int lj_ltmark_get(void *labels, uint32_t i, char *key, char *value)
+{
+  const Labels *set = (const Labels *)labels;
+  if (!set || i >= set->n) return 0;
+  get_text(key, set->label[i].w, set->label[i].nkey);
+  get_text(value, set->label[i].w + set->label[i].nkey, set->label[i].n - set->label[i].nkey);
+  return 1;
 }
 
 static int same_key(const Label *a, const Label *b)

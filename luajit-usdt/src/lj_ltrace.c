@@ -35,11 +35,8 @@
 static int poll_event(lua_State *L, const BCIns *pc)
 {
   global_State *g = G(L);
-  if (lj_ltrace_pending(g)) {
-    lj_ltswitch_now(L, pc);
-    if (!G2LT(g)->on) return 0;
-  }
-  return !lt_mute(g);
+  if (lj_ltrace_pending(g)) lj_ltswitch_now(L, pc);
+  return lt_eventson(G2LT(g)) && !lt_mute(g);
 }
 
 /* The current Lua function returns. */
@@ -91,7 +88,7 @@ static int wanted_by_others(global_State *g, BCOp op)
 ** it? Then nobody else would ever restore the table. */
 static int patched_needlessly(global_State *g, BCOp op)
 {
-  return lt_jitidle(g) && !(G2LT(g)->on && lt_isend(op)) && !lt_watchlines(G2LT(g)) &&
+  return lt_jitidle(g) && !(lt_eventson(G2LT(g)) && lt_isend(op)) && !lt_watchlines(G2LT(g)) &&
 	 G2GG(g)->dispatch[op] == lj_vm_record;
 }
 
@@ -118,7 +115,7 @@ int lj_ltrace_ins(lua_State *L, const BCIns *pc, const BCIns *oldpc)
   if (lj_lthook_wanted(G2LT(g))) lj_lthook_deliver(L);
   if (lt_watchlines(G2LT(g)) && watched_ins(L, pc)) lj_ltswitch_restore(g);
   if (wanted_by_others(g, op)) return 0;
-  if (lj_ltrace_on(g)) lj_ltrace_end(L, pc);
+  if (lt_eventson(G2LT(g))) lj_ltrace_end(L, pc);
   setcframe_pc(cframe_raw(L->cframe), oldpc);  /* For the next line hook. */
   return 1;
 }
@@ -233,11 +230,22 @@ static void dispatch_fast(global_State *g, ASMFunction *disp)
 }
 #endif
 
+/* The assembler versions of resume make no events, and leave the thread's context alone. */
+static void dispatch_resume(global_State *g, ASMFunction *disp)
+{
+  uint32_t i = G2LT(g)->coop;
+  if (i) disp[i] = disp[i+1] = CALLHOOK;
+}
+
 /* Override slots of the dispatch table. all: calls are overridden already. plain:
 ** nothing else wants calls, returns or instructions. */
 void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
 {
   uint32_t i;
+  if (!lt_eventson(G2LT(g))) {
+    if (!all) dispatch_resume(g, disp);
+    return;
+  }
   disp[BC_RETM] = disp[BC_RET] = disp[BC_RET0] = disp[BC_RET1] = lj_vm_record;
   disp[BC_CALLT] = disp[BC_CALLMT] = lj_vm_record;
   if (lt_watchlines(G2LT(g)))
@@ -245,9 +253,7 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
   if (all) return;
   for (i = BC_FUNCF; i < GG_LEN_DDISP; i++)
     disp[i] = i < BC__MAX ? CALLHOOK : makeasmfunc(lj_bc_ofs[i]);
-  /* The assembler versions of resume make no events. */
-  i = G2LT(g)->coop;
-  if (i) disp[i] = disp[i+1] = CALLHOOK;
+  dispatch_resume(g, disp);
 #if LJ_LTVMFAST
   if (plain && !(G2LT(g)->on & LTON_SINGLE) && G2LT(g)->clock == LT_CLOCK_TSC)
     dispatch_fast(g, disp);
@@ -282,8 +288,8 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
     if (!lj_ltswitch_now(L, pc)) go_past(G2J(g), pc);
     return 1;
   }
-  if (lt->on) lj_ltjit_exit(G2J(g));
-  if (lt->on && lt->L != L && !lt_mute(g)) {
+  if (lt_eventson(lt)) lj_ltjit_exit(G2J(g));
+  if (lt_eventson(lt) && lt->L != L && !lt_mute(g)) {
     lj_ltstack_change(L, lt_before_entry(pc));
     return 1;
   }
@@ -295,7 +301,7 @@ int lj_ltrace_exit(lua_State *L, const BCIns *pc)
 ** makes no event for a return. Returns 1 if the trace is gone because it was switched. */
 int lj_ltrace_exitret(jit_State *J, lua_State *L, const BCIns *pc, const BCIns *retpc)
 {
-  if (lj_ltrace_on(G(L)) && J->state != LJ_TRACE_RECORD && bc_isret(bc_op(*retpc)))
+  if (lt_eventson(L2LT(L)) && J->state != LJ_TRACE_RECORD && bc_isret(bc_op(*retpc)))
     leave_lua(L);
   return bc_op(*pc) != BC_JLOOP;
 }

@@ -44,6 +44,8 @@ LUA_API LTControl luajit_usdt_control;
 #define LTON_BLOCK	0x04	/* Event words into private memory, a probe for each block;
 				** never together with LTON_RING. */
 #define LTON_HOOK	0x08	/* Functions that the program has hooked (lj_lthook.c). */
+#define LTON_CONTEXT	0x10	/* No events: the thread's context is published (lj_ltcontext.c). */
+#define LTON_EVENTS	(LTON_RING|LTON_PROBE|LTON_BLOCK|LTON_HOOK)
 #define LTON_SINGLE	(LTON_PROBE|LTON_HOOK)  /* Each event is a call of a C function. */
 #define LTON_WORDS	(LTON_RING|LTON_BLOCK)
 
@@ -73,11 +75,18 @@ typedef struct LTCall {
   int32_t line;		/* Of the call, if probes are on. */
 } LTCall;
 
-/* A reported resume that has not ended. */
+/* What a thread's context was before Lua code was entered. */
+typedef struct LTOuter {
+  lua_State *L;		/* LTState.context. */
+  void *record;		/* If that was NULL: another VM's, or NULL. */
+} LTOuter;
+
+/* A resume that has not ended. */
 typedef struct LTResume {
   lua_State *by;	/* Coroutine current before; NULL: not known, or collected. */
   uint32_t run;		/* LTState.run when it was reported. */
   uint32_t ncall;	/* LTState.ncall at that time. */
+  LTOuter outer;
 } LTResume;
 
 typedef struct LTHooks LTHooks;
@@ -243,6 +252,9 @@ typedef struct LTState {
   uint32_t *segev, sizesegev;
   uint32_t segnmarks;	/* ... and places inside of it. */
   uint16_t segmarks[LT_SEGMENT_MARKS];
+  lua_State *entered;	/* Entered by the innermost lua_pcall or lua_cpcall of C code that
+			** did not run in it; NULL: none. */
+  lua_State *context;	/* Coroutine whose context the thread has, NULL: none's. */
   LTHooks *hooks;	/* NULL: there never was one. */
   LTWatch *watch;	/* What this recording watches, or NULL. */
   struct LTState *next, *prev;  /* All VMs of the process. */
@@ -261,6 +273,7 @@ typedef struct LTState {
 #define lj_ltrace_poll(L) \
   { if (lj_ltrace_pending(G(L))) lj_ltswitch_now((L), NULL); }
 #define lj_ltrace_on(g)		(G2LT(g)->on)
+#define lt_eventson(lt)		((lt)->on & LTON_EVENTS)
 
 /* -- What upstream's files call ------------------------------------------- */
 
@@ -292,6 +305,9 @@ LJ_FUNC int LJ_FASTCALL lj_gc_plainstep(lua_State *L);
 LJ_FUNC void lj_gc_plainfull(lua_State *L);
 
 LJ_FUNC int lj_ltcall_resume(lua_State *L, TValue *base);
+LJ_FUNC int lj_ltcall_pcall(lua_State *L, TValue *base, int nres1, ptrdiff_t ef);
+LJ_FUNC int lj_ltcall_cpcall(lua_State *L, lua_CFunction func, void *ud,
+			     TValue *(*cp)(lua_State *L, lua_CFunction func, void *ud));
 LJ_FUNC void lj_ltcall_create(lua_State *L, lua_State *co);
 LJ_FUNC void lj_ltcall_collect(global_State *g, lua_State *co);
 LJ_FUNC int lj_ltcall_wrap(lua_State *L, lua_CFunction f);
@@ -456,6 +472,7 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
 LT_PROBES(LT_PROBEDECL)
 #undef LT_PROBEDECL
 extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
+extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 
 /* -- What the patches put into upstream's files ---------------------------- */
 
@@ -467,7 +484,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
 #define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0; \
-				(L)->lt_labels = (L)->lt_open = NULL; \
+				(L)->lt_labels = (L)->lt_open = (L)->lt_context = NULL; \
 				(L)->lt_resumer = (L)->lt_resumed = (L)->lt_sibling = NULL;
 /* lj_state.c: a new VM is complete. */
 #define LT_NEWSTATE(L)	lj_ltswitch_newstate((L)); lj_ltenv_newstate((L));
@@ -478,6 +495,14 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_LIBCORO(L, init)	L2LT(L)->coop = BC__MAX + (init)[1]+1;
 /* lj_api.c, lua_resume(): with events around it. */
 #define LT_RESUME(L, base, z1, z2)	lj_ltcall_resume((L), (base))
+/* lj_api.c, lua_pcall() and lua_cpcall(): L is entered, unless it runs already. */
+#define lt_runs(L)	((L)->cframe && gcref(G(L)->cur_L) == obj2gco(L))
+#define LT_PCALL(L, base, nres1, ef) \
+  (LJ_LIKELY(lt_runs(L)) ? lj_vm_pcall((L), (base), (nres1), (ef)) : \
+			   lj_ltcall_pcall((L), (base), (nres1), (ef)))
+#define LT_CPCALL(L, func, ud, cp) \
+  (LJ_LIKELY(lt_runs(L)) ? lj_vm_cpcall((L), (func), (ud), (cp)) : \
+			   lj_ltcall_cpcall((L), (func), (ud), (cp)))
 /* lj_api.c, lib_base.c: the host has set the request for which L works. */
 #define LT_REQUEST(L)	if (lj_ltrace_on(G(L))) lj_ltcall_request((L));
 /* lj_dispatch.c: the event of a call. pc is odd for a hot call, which has had its event. */
@@ -493,7 +518,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_WRAPF(g)	(*(lj_ltrace_on(g) ? &G2LT(g)->wrapf : &(g)->wrapf))
 /* lj_err.c: the frames above newbase are removed. */
 #define LT_UNWIND(L, newbase) \
-  if (lj_ltrace_on(G(L))) lj_ltrace_unwind((L), (newbase));
+  if (lt_eventson(L2LT(L))) lj_ltrace_unwind((L), (newbase));
 /* lj_state.c, lj_trace.c: an error comes before the stack is complete. */
 #define LT_LOSTFRAMES(L)	L2LT(L)->lostframes = 1;
 /* lj_gc.c, lj_trace.c: names of functions around which ours have the upstream's names. */
@@ -502,7 +527,7 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_TRACEINS		lj_trace_plainins
 /* lj_gc.c, where VM events and finalizers run in a coroutine VL of their own. */
 #define LT_FINALIZER(L, VL) \
-  if (lj_ltrace_on(G(L))) lj_ltstack_lend((L), (VL));
+  if (lt_eventson(L2LT(L))) lj_ltstack_lend((L), (VL));
 #define LT_FINALIZED(L, VL)	lj_ltstack_back((L), (VL));
 /* lj_ccallback.c: in the frame of an FFI callback, a bit next to the result's type says
 ** that it has not begun or has ended. What happens then (a step of the collector, a
@@ -591,6 +616,8 @@ extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
 #define LT_FREETHREAD(g, L)
 #define LT_LIBCORO(L, init)
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))
+#define LT_PCALL(L, base, nres1, ef)	lj_vm_pcall((L), (base), (nres1), (ef))
+#define LT_CPCALL(L, func, ud, cp)	lj_vm_cpcall((L), (func), (ud), (cp))
 #define LT_REQUEST(L)
 #define LT_CALL(L, g, pc)
 #define LT_WRAPF(g)		((g)->wrapf)

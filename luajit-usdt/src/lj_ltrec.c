@@ -88,7 +88,7 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 
 /* -- Hooks of the trace recorder ------------------------------------------ */
 
-#define recoff(J)	(!J2LT(J)->on)
+#define recoff(J)	(!lt_eventson(J2LT(J)))
 
 #define PEND_POLL	LT_ID_NONE	/* LTState.pendff: check whether something changed. */
 
@@ -174,7 +174,7 @@ void lj_ltrec_guard(jit_State *J)
     lt->polled = 1;
     guard_word(J);
   }
-  if (lt->on) {
+  if (lt_eventson(lt)) {
     TRef tr = emitir(IRT(IR_XLOAD, IRT_INT), lj_ir_kptr(J, (void *)&lt->stop),
 		     IRXLOAD_VOLATILE);
     emitir(IRTGI(IR_EQ), tr, lj_ir_kint(J, 0));

@@ -64,7 +64,7 @@ static void fork_probes(LTState *lt)
   }
 }
 
-/* The child must not write into the parent's ring. */
+/* The child must not write into the parent's ring. It has no process context of its own yet. */
 static void fork_child(void)
 {
   LTControl *c = &luajit_usdt_control;
@@ -73,6 +73,7 @@ static void fork_child(void)
   c->untaken = 0;  /* The parent's. */
   for (lt = lt_first(); lt; lt = lt->next) {
     int losing = lt->block == lt->scratch;
+    if ((lt->on & LTON_CONTEXT)) lt->stop |= LTSTOP_LOOK;
     if (!lt->ring || lt_private(lt)) fork_probes(lt);
     if (!lt->ring) continue;
     lt->stop |= LTSTOP_RESYNC;  /* First: without it, a recorder would take the VM

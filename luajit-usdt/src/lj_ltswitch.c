@@ -27,8 +27,7 @@
 #include "lj_ltlocal.h"
 
 /* The part of the control word that asks for stacks. */
-#define STACKS_SHIFT	48
-#define STACKS_MASK	(~(uint64_t)0 << STACKS_SHIFT)
+#define STACKS_MASK	((uint64_t)0xff << 48)
 
 /* -- Switching ------------------------------------------------------------ */
 
@@ -38,6 +37,7 @@ static uint32_t wanted(LTState *lt)
   uint32_t on = 0, ring = luajit_usdt_control.ring;
   if (luajit_usdt_control.semaphore) on |= LTON_PROBE;
   if (lj_lthook_wanted(lt)) on |= LTON_HOOK;
+  if (lj_ltcontext_wanted()) on |= LTON_CONTEXT;
   if (!ring) lt->refused = 0;
   if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF))
     on |= LTON_RING;
@@ -67,6 +67,7 @@ static void set_on(lua_State *L, uint32_t on)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
+  int began = (on & LTON_EVENTS) && !lt_eventson(lt), same = !((on ^ lt->on) & LTON_EVENTS);
   lj_assertL(!tvref(g->jit_base) && lt_jitidle(g) &&
 	     !(g->hookmask & (HOOK_GC|HOOK_VMEVENT)), "switched at a bad place");
   if (lt->on && !on) {
@@ -74,12 +75,14 @@ static void set_on(lua_State *L, uint32_t on)
   } else if (on && !lt->on) {
     lt->wrapf = g->wrapf;
     g->wrapf = (lua_CFunction)(void *)lj_ltcall_wrap;
+  }
+  if (began) {
     lt->ncall = 0;
     lt->run++;
     if ((on & LTON_WORDS)) lj_ltfunc_begin(lt);
   }
   lt->on = on;
-  flush_traces(L);
+  if (!same) flush_traces(L);
   g->dispatchmode |= 0x80;  /* An unused bit: forces the update. */
   lt_dispatch_update(g);
 }
@@ -104,7 +107,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  uint32_t was = lt->on;
+  uint32_t was = lt->on, was_events = was & LTON_EVENTS;
   if ((was & ~on & LTON_RING)) {
     if ((lt->stop & LTSTOP_OFF)) lt->refused = lt->token;
     lj_ltwatch_end(lt);
@@ -115,7 +118,7 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
   if ((on & ~was & LTON_SINGLE) && !(on & ~was & LTON_WORDS) && (was & on & LTON_WORDS)) {
     lt_newepoch(lt, 0);  /* The reader of the words knows all this. */
     if (pc == PC_NOREPORT) lt->L = NULL;
-  } else if ((on & ~was)) {
+  } else if ((on & ~was & LTON_EVENTS)) {
     new_recording(lt);
     lt_newepoch(lt, 1);
     lt->cfuncs = luajit_usdt_control.cfuncs & LTC_CLASS;
@@ -128,14 +131,18 @@ static void switch_mode(lua_State *L, uint32_t on, const BCIns *pc)
     if ((on & ~was & LTON_RING)) lj_ltwatch_begin(lt);
     if ((on & ~was & LTON_BLOCK) && !lj_ltstream_open(L))
       on &= ~(uint32_t)LTON_BLOCK;
-    if (on == was) {  /* Refused: nothing was described. */
+    if ((on & LTON_EVENTS) == was_events) {  /* Refused: nothing was described. */
       lt->rec--;
       lt->rec2 = lt->rec << LTREC_SHIFT;
     }
   }
   if (on == was) return;
   set_on(L, on);
-  if ((on & ~was) && pc != PC_NOREPORT)
+  if (((on ^ was) & LTON_CONTEXT)) {
+    if ((on & LTON_CONTEXT)) lj_ltcontext_here(L);
+    else lj_ltcontext_hide(lt);
+  }
+  if ((on & ~was & LTON_EVENTS) && pc != PC_NOREPORT)
     lj_ltstack_report(L, LTR_ACTIVATE, lt_before_entry(pc));
 }
 
@@ -246,9 +253,9 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   if (was && lt->on == was &&
       (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))
     report_again(L, pc, forked ? LTR_FORK : LTR_ACTIVATE, more);
-  if (!lt->on && word && !lt->seen)
+  if (!lt_eventson(lt) && word && !lt->seen)
     flush_traces(L);  /* Not for us: their guards would always fail. */
-  stacks = (word ^ lt->seen) >> STACKS_SHIFT != 0;
+  stacks = ((word ^ lt->seen) & STACKS_MASK) != 0;
   lt->seen = word;
   if (lt->watch) lj_ltwatch_notes(L);
   if (lt->watch && lt->watch->flush) {
@@ -315,6 +322,7 @@ void lj_ltswitch_closestate(lua_State *L)
     lj_ltopen_close(g, LTE_CLOSE);
   lj_ltwatch_end(lt);
   lj_ltstate_remove(lt);
+  if ((lt->on & LTON_CONTEXT)) lj_ltcontext_hide(lt);
   lt->on = 0;
   lt->nresumer = lt->ncall = 0;
 }
@@ -322,6 +330,7 @@ void lj_ltswitch_closestate(lua_State *L)
 void lj_ltswitch_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
+  lj_ltcontext_free(mainthread(g));
   lj_ltmark_free(mainthread(g));
   lj_lthook_free(lt);
   lj_ltfunc_free(lt);

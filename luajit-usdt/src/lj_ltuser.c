@@ -25,9 +25,9 @@
 static lua_State *user_coroutine(lua_State *L)
 {
   LTState *lt = L2LT(L);
-  if (lt->on && !lt_mute(G(L)) && L->cframe && obj2gco(L) == gcref(G(L)->cur_L)) {
+  if (lt->on && !lt_mute(G(L)) && lt_runs(L)) {
     lj_ltrace_poll(L);
-    if (lt->on) lt_check_current(lt, L, 0);
+    if (lt_eventson(lt)) lt_check_current(lt, L, 0);
   }
   return lt->lender && lt->L == L ? lt->lender : L;
 }
@@ -56,7 +56,9 @@ const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value)
   int done;
   if (!L) return LT_NO_STATE;
   if (n == 0 || n > LT_LABEL_KEY_MAX) return "the key of a label must have 1 to 28 bytes";
-  done = lj_ltmark_label(user_coroutine(L), key, value);
+  L = user_coroutine(L);
+  done = lj_ltmark_label(L, key, value);
+  lj_ltcontext_changed(L);
   if (done > 0) return NULL;
   return done == 0 ? "a coroutine has up to 8 labels" : "not enough memory";
 }
@@ -70,7 +72,7 @@ static void *hooked_address(lua_State *L, int index)
   int wanted;
   lua_pop(L, 1);
   if (isluafunc(fn)) return funcproto(fn);
-  if (!on) {  /* As it will be then. */
+  if (!(on & LTON_EVENTS)) {  /* As it will be then. */
     lt->on = LTON_HOOK;
     lt->cfuncs = luajit_usdt_control.cfuncs & LTC_CLASS;
   }

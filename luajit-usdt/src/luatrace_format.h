@@ -486,8 +486,10 @@ struct lt_control {
 				** a new recording. */
   uint16_t block;		/* Number of tracers attached to the probe that flushes
 				** event words, a block at a time. */
-  uint16_t stacks;		/* Increased by LUATRACE=mode=stuck, inside the process: each
+  uint8_t stacks;		/* Increased by LUATRACE=mode=stuck, inside the process: each
 				** Lua VM prints its stacks at its next poll. */
+  uint8_t context;		/* 1: somebody reads the threads' contexts, see
+				** docs/thread-context.md. Stays until it is set to 0. */
   /* Constant. */
   uint64_t magic;		/* LUAJIT_USDT_MAGIC */
   uint32_t version;		/* LT_CONTROL_VERSION */
@@ -586,6 +588,7 @@ struct lt_note {
 #define LTN_CLOCK		0x40u	/* Knows lt_control.clock. */
 #define LTN_FFI			0x80u	/* Knows LTC_FFI. */
 #define LTN_SEGMENTS		0x100u	/* Knows LTC_SEGMENTS. */
+#define LTN_CONTEXT		0x200u	/* Knows lt_control.context. */
 
 /* In LTState.stop, set by a recorder: poll, then restore the dispatch table. Only
 ** recorders set bits of the topmost byte; the VM clears them. */

@@ -36,6 +36,7 @@ struct Options {
   bool inside = false;             // records the process at the other end of standard input
   bool stack = false;              // prints stacks, records nothing
   bool json = false;               // with stack
+  std::string thread_context;      // on, off: switches that, records nothing
   std::vector<std::string> watch;  // places to watch, as given
   std::string watch_request;       // the same for Lua VMs, with what to print (luatrace_watch.h)
   uint32_t sample_hz = 0;          // samples in place of events, per second; 0: not

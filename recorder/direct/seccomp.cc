@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table below lists the calls of ring_map() and its neighbours in lj_ltopen.c and lj_ltring.c,
-// with their arguments as far as a filter can know them.
+// The tables below list the calls of ring_map() and its neighbours in lj_ltopen.c and lj_ltring.c,
+// and those of lj_ltcontext.c, with their arguments as far as a filter can know them.
 #include "recorder/direct/seccomp.h"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ struct Call {
   uint64_t args[6];
 };
 
-constexpr uint64_t kPlace = 0x7f0000000000;  // any address, any descriptor: can_make_ring_here()
+constexpr uint64_t kPlace = 0x7f0000000000;  // any address, any descriptor: can_call_here()
 constexpr uint64_t kFd = 9;                  // replaces them
 const Call kCalls[] = {
     {"memfd_create", SYS_memfd_create, true, {kPlace, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
@@ -72,6 +72,35 @@ const Call kCalls[] = {
     {"munmap", SYS_munmap, false, {kPlace, kRing}},
     {"close", SYS_close, false, {kFd}},
 };
+
+constexpr uint64_t kContext = 20480;                                  // bytes, about
+constexpr uint64_t kNoexecSeal = 8, kSetVma = 0x53564d41, kName = 0;  // newer than our headers
+constexpr uint64_t kContextFile = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+const Call kContextCalls[] = {
+    {"openat", SYS_openat, false, {static_cast<uint64_t>(AT_FDCWD), kPlace, O_RDONLY | O_CLOEXEC}},
+    {"read", SYS_read, false, {kFd, kPlace, 1}},
+    {"prlimit64", SYS_prlimit64, false, {0, RLIMIT_FSIZE, 0, kPlace}},
+    {"prlimit64", SYS_prlimit64, false, {0, RLIMIT_NOFILE, 0, kPlace}},
+    {"memfd_create", SYS_memfd_create, false, {kPlace, kContextFile | kNoexecSeal}},
+    {"memfd_create", SYS_memfd_create, true, {kPlace, kContextFile}},
+    {"fcntl", SYS_fcntl, false, {kFd, F_DUPFD_CLOEXEC, 56}},
+    {"newfstatat", SYS_newfstatat, false, {kFd, kPlace, kPlace, AT_EMPTY_PATH}},
+    {"fstat", SYS_fstat, false, {kFd, kPlace}},
+    {"ftruncate", SYS_ftruncate, true, {kFd, kContext}},
+    {"mmap", SYS_mmap, true, {0, kContext, PROT_READ | PROT_WRITE, MAP_PRIVATE, kFd}},
+    {"madvise", SYS_madvise, true, {kPlace, kContext, MADV_DONTFORK}},
+    {"prctl", SYS_prctl, false, {kSetVma, kName, kPlace, kContext, kPlace}},
+    {"getpid", SYS_getpid, false, {}},
+    {"munmap", SYS_munmap, false, {kPlace, kContext}},
+    {"close", SYS_close, false, {kFd}},
+};
+
+struct Purpose {
+  const char *what, *doing;
+  std::span<const Call> calls;
+};
+const Purpose kMakeRing{"make a ring", "lets the process make a ring", kCalls};
+const Purpose kPublish{"publish contexts", "lets the process publish contexts", kContextCalls};
 
 // -- Classic BPF, the subset for seccomp (seccomp_check_filter) --
 
@@ -226,27 +255,44 @@ std::string get_filters(pid_t tid, std::vector<std::vector<sock_filter>>& all) {
   return "it has more than " + std::to_string(kMaxFilters);
 }
 
-RingCalls unknown(const std::string& why) {
+RingCalls unknown(const Purpose& purpose, const std::string& why) {
   return {RingCalls::kUnknown,
-          "has a seccomp filter, and it is not known whether that lets the process make a "
-          "ring, or kills it for that: " +
-              why};
+          std::string("has a seccomp filter, and it is not known whether that ") + purpose.doing +
+              ", or kills it for that: " + why};
 }
 
-RingCalls judge_thread(pid_t pid, pid_t tid) {
+RingCalls judge(const Purpose& purpose, std::span<const std::vector<sock_filter>> filters) {
+  if (kArch == 0) return unknown(purpose, "not on this architecture");
+  for (const Call& call : purpose.calls) {
+    for (const auto& program : filters) {
+      const uint32_t action = run(program, data_of(call)) & SECCOMP_RET_ACTION_FULL;
+      if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) continue;
+      const bool kills = action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
+                         action == SECCOMP_RET_TRAP;
+      if (!kills && !call.needed) continue;
+      return {RingCalls::kForbidden,
+              std::string("may not ") + purpose.what + ": its seccomp filter " +
+                  (kills ? "would kill it for " : "does not allow it ") + call.name + "()"};
+    }
+  }
+  return {};
+}
+
+RingCalls judge_thread(const Purpose& purpose, pid_t pid, pid_t tid) {
   StoppedThreads stopped;
   std::string why;
-  if (!stopped.stop(pid, tid, why)) return unknown(why);
+  if (!stopped.stop(pid, tid, why)) return unknown(purpose, why);
   std::vector<std::vector<sock_filter>> filters;
   why = get_filters(tid, filters);
-  return why.empty() ? judge_filters(filters) : unknown("the filter cannot be read: " + why);
+  return why.empty() ? judge(purpose, filters)
+                     : unknown(purpose, "the filter cannot be read: " + why);
 }
 
 // Makes the calls of the table, each with the results of earlier ones.
-bool make_calls() {
+bool make_calls(std::span<const Call> calls) {
   alignas(8) char start[64] = LT_RING_NAME;
   uint64_t place = reinterpret_cast<uint64_t>(start), fd = kFd;
-  for (const Call& call : kCalls) {
+  for (const Call& call : calls) {
     uint64_t a[6];
     for (size_t i = 0; i < 6; i++)
       a[i] = call.args[i] == kPlace ? place : call.args[i] == kFd ? fd : call.args[i];
@@ -258,12 +304,12 @@ bool make_calls() {
   return true;
 }
 
-// Do the filters of this process allow a ring? Tried in a child: it may be killed.
-bool can_make_ring_here() {
+// Do the filters of this process allow them? Tried in a child: it may be killed.
+bool can_call_here(std::span<const Call> calls) {
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    _exit(make_calls() ? 0 : 1);
+    _exit(make_calls(calls) ? 0 : 1);
   }
   int status = 1;
   while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -271,37 +317,20 @@ bool can_make_ring_here() {
   return child > 0 && status == 0;
 }
 
-}  // namespace
-
-RingCalls judge_filters(std::span<const std::vector<sock_filter>> filters) {
-  if (kArch == 0) return unknown("not on this architecture");
-  for (const Call& call : kCalls) {
-    for (const auto& program : filters) {
-      const uint32_t action = run(program, data_of(call)) & SECCOMP_RET_ACTION_FULL;
-      if (action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG) continue;
-      const bool kills = action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
-                         action == SECCOMP_RET_TRAP;
-      if (!kills && !call.needed) continue;
-      return {RingCalls::kForbidden, std::string("may not make a ring: its seccomp filter ") +
-                                         (kills ? "would kill it for " : "does not allow it ") +
-                                         call.name + "()"};
-    }
-  }
-  return {};
-}
-
-RingCalls may_make_ring(pid_t pid) {
+RingCalls may_call(const Purpose& purpose, pid_t pid) {
   const auto threads = filtered_threads(pid);
   if (threads.empty()) return {};
-  if (threads.size() > kMaxThreads) return unknown("it has too many threads");
+  if (threads.size() > kMaxThreads) return unknown(purpose, "it has too many threads");
   const bool readable = can_read_filters();
   const uint64_t limit = monotonic_ns() + kReadLimit;
   for (const Filtered& t : threads) {
     if (t.mode == SECCOMP_MODE_STRICT)
-      return {RingCalls::kForbidden, "may not make a ring: strict seccomp would kill it"};
+      return {RingCalls::kForbidden,
+              std::string("may not ") + purpose.what + ": strict seccomp would kill it"};
     if (!readable) continue;
-    if (monotonic_ns() > limit) return unknown("its threads take too long to stop");
-    if (const RingCalls calls = judge_thread(pid, t.tid); calls.verdict != RingCalls::kAllowed)
+    if (monotonic_ns() > limit) return unknown(purpose, "its threads take too long to stop");
+    if (const RingCalls calls = judge_thread(purpose, pid, t.tid);
+        calls.verdict != RingCalls::kAllowed)
       return calls;
   }
   if (readable) return {};
@@ -309,12 +338,26 @@ RingCalls may_make_ring(pid_t pid) {
   const Filtered own = own_filters();
   bool alike = own.mode == SECCOMP_MODE_FILTER && own.filters != 0;
   for (const Filtered& t : threads) alike = alike && t.filters == own.filters;
-  if (alike && can_make_ring_here()) return {};
+  if (alike && can_call_here(purpose.calls)) return {};
   return unknown(
+      purpose,
       own.mode != 0
           ? "we may not read it, being under a filter ourselves, and cannot assume that it is "
             "the same"
           : "reading it takes the capability CAP_SYS_ADMIN, outside of containers");
+}
+
+}  // namespace
+
+RingCalls judge_filters(std::span<const std::vector<sock_filter>> filters) {
+  return judge(kMakeRing, filters);
+}
+
+RingCalls may_make_ring(pid_t pid) {
+  return may_call(kMakeRing, pid);
+}
+RingCalls may_publish_context(pid_t pid) {
+  return may_call(kPublish, pid);
 }
 
 }  // namespace luatrace::record::direct

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// May the VM of that process make a ring? A seccomp filter can forbid the system calls that this
-// takes, and many kill the process for an unknown call. Invariant: the process makes no call for
-// this check: its filters are read (ptrace) and evaluated here.
+// May the VM of that process make a ring, or publish thread contexts? A seccomp filter can forbid
+// the system calls that this takes, and many kill the process for an unknown call. Invariant: the
+// process makes no call for this check: its filters are read (ptrace) and evaluated here.
 #pragma once
 
 #include <linux/filter.h>
@@ -21,6 +21,9 @@ struct RingCalls {
 // Threads that have filters are stopped for about 20 us, if the filters can be read at all (that
 // takes CAP_SYS_ADMIN, and no filter on this process).
 RingCalls may_make_ring(pid_t pid);
+
+// The same for the mapping that publishes thread contexts.
+RingCalls may_publish_context(pid_t pid);
 
 // Separate so that it can be tested. The result of these filters, as the kernel has them (newest
 // first), for a ring; each is a program of classic BPF over struct seccomp_data.

@@ -89,6 +89,33 @@ says 'being under a filter ourselves'
 try 121 --via direct -- "$filter" allow $swapon "$filter" errno $memfd
 done_with
 
+# Thread contexts take other calls: the process is asked only if its filters allow them.
+contexts() { # contexts STATUS OPTIONS...
+  local got=0
+  "$bin/luatrace-record" --thread-context on -p "$target" "${@:2}" 2>"$scratch/record.err" || got=$?
+  [ $got = "$1" ] || { cat "$scratch/record.err" >&2; fail "--thread-context ended with $got, not $1"; }
+  works $target 10
+  ! is_dead || fail "the process was killed by --thread-context"
+}
+has_context() { grep OTEL_CTX "/proc/$target/maps" >/dev/null; }
+prctl=157
+for forbidden in $prctl $madvise $memfd; do
+  target kill "$forbidden"
+  contexts 121
+  says 'may not publish contexts: its seccomp filter would kill it for (prctl|madvise|memfd_create)\(\); --seccomp ignore'
+  ! has_context || fail "a context was published although the filter forbids it"
+  done_with
+done
+target errno $prctl
+contexts 0
+has_context || fail "the mapping has a name without prctl(), too"
+done_with
+target errno $memfd
+contexts 121
+contexts 0 --seccomp ignore # by prctl() instead, where the kernel can name mappings
+has_context || says 'no process context was published'
+done_with
+
 # A process that sleeps in a call is not disturbed: the kernel begins the call again.
 cat >"$scratch/sleep.lua" <<'END'
 local ffi = require("ffi") ffi.cdef("struct file { int fd; short events, revents; }; int poll(struct file *, unsigned long, int);" ..
