@@ -218,6 +218,7 @@ static int open_snapshot(const char *path, int *is_new)
   int fd = open(path, flags|O_CREAT|O_EXCL, 0600);
   *is_new = fd >= 0;
   if (fd < 0 && errno == EEXIST) fd = open(path, flags);
+  if (fd < 0 && (errno == ELOOP || errno == ENXIO)) errno = 0;  /* A link; a FIFO. */
   if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode))) return lj_ltctl_fdup(fd);
   close(fd);
   errno = 0;
