@@ -104,7 +104,7 @@ struct FunctionInfo {
   std::string name;
 };
 
-// A compiled trace whose events are told by segments: struct lt_segment. Its numbers agree with
+// A compiled trace whose events are recorded as segments: struct lt_segment. Its numbers agree with
 // each other.
 struct SegmentInfo {
   struct Place {

@@ -17,6 +17,27 @@
 
 LJ_ASMF void lj_ltring_slow(void);
 
+/* rax is stored at p, which moves on; then the flags tell whether it is in the block still. */
+static void asm_ltstore(ASMState *as, Reg p, int32_t wp)
+{
+  emit_i32(as, LT_RING_BLOCK_SIZE-1);
+  emit_rr(as, XO_GROUP3, XOg_TEST, p);
+  emit_rmro(as, XO_MOVto, p|REX_64, RID_DISPATCH, wp);
+  emit_gri(as, XG_ARITHi(XOg_ADD), p|REX_64, 8);
+  emit_rmro(as, XO_MOVto, RID_EAX|REX_64, p, 0);
+}
+
+/* rax is the word with its time. */
+static void asm_lttime(ASMState *as, int32_t word)
+{
+  emit_gri(as, XG_ARITHi(XOg_OR), RID_EAX|REX_64, word);
+  emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_TIME_SHIFT);
+  emit_rr(as, XO_ARITH(XOg_OR), RID_EAX|REX_64, RID_EDX);
+  emit_shifti(as, XOg_SHL|REX_64, RID_EDX, 32);
+  *--as->mcp = 0x31;  /* rdtsc */
+  *--as->mcp = 0x0f;
+}
+
 static void asm_ltword(ASMState *as, IRIns *ir)
 {
   LTState *lt = &J2GG(as->J)->lt;
@@ -29,18 +50,9 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   l_end = emit_label(as);
   emit_call(as, lj_ltring_slow);
   emit_sjcc(as, CC_NZ, l_end);
-  emit_i32(as, LT_RING_BLOCK_SIZE-1);
-  emit_rr(as, XO_GROUP3, XOg_TEST, p);
-  emit_rmro(as, XO_MOVto, p|REX_64, RID_DISPATCH, wp);
-  emit_gri(as, XG_ARITHi(XOg_ADD), p|REX_64, 8);
-  emit_rmro(as, XO_MOVto, RID_EAX|REX_64, p, 0);
+  asm_ltstore(as, p, wp);
   emit_rmro(as, XO_MOV, p|REX_64, RID_DISPATCH, wp);
-  emit_gri(as, XG_ARITHi(XOg_OR), RID_EAX|REX_64, word);
-  emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_TIME_SHIFT);
-  emit_rr(as, XO_ARITH(XOg_OR), RID_EAX|REX_64, RID_EDX);
-  emit_shifti(as, XOg_SHL|REX_64, RID_EDX, 32);
-  *--as->mcp = 0x31;  /* rdtsc */
-  *--as->mcp = 0x0f;
+  asm_lttime(as, word);
 }
 
 /* With another clock than the TSC the event word is a call, as the IR has it. */
@@ -99,19 +111,10 @@ static void asm_ltplace(ASMState *as, int32_t word, MCLabel l_end)
   emit_jmp(as, l_end);
   emit_call(as, lj_ltring_slow);
   emit_jcc(as, CC_NZ, l_end);
-  emit_i32(as, LT_RING_BLOCK_SIZE-1);
-  emit_rr(as, XO_GROUP3, XOg_TEST, p);
-  emit_rmro(as, XO_MOVto, p|REX_64, RID_DISPATCH, wp);
-  emit_gri(as, XG_ARITHi(XOg_ADD), p|REX_64, 8);
-  emit_rmro(as, XO_MOVto, RID_EAX|REX_64, p, 0);
+  asm_ltstore(as, p, wp);
   checkmclim(as);
   l_store = emit_label(as);
-  emit_gri(as, XG_ARITHi(XOg_OR), RID_EAX|REX_64, word);
-  emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_TIME_SHIFT);
-  emit_rr(as, XO_ARITH(XOg_OR), RID_EAX|REX_64, RID_EDX);
-  emit_shifti(as, XOg_SHL|REX_64, RID_EDX, 32);
-  *--as->mcp = 0x31;  /* rdtsc */
-  *--as->mcp = 0x0f;
+  asm_lttime(as, word);
   emit_sjcc(as, CC_NZ, l_store);
   emit_i32(as, LT_SEGMENT_UNTIMED*8-1);
   emit_rr(as, XO_GROUP3, XOg_TEST, p);

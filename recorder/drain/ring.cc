@@ -169,8 +169,8 @@ bool RingDrain::take_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return false;
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
-  if (filter_ || cpu_ || watch_ ||
-      has_segments_) {  // read each word more than once: not in memory that may change
+  // These read each word more than once: not in memory that may change.
+  if (filter_ || cpu_ || watch_ || has_segments_) {
     scratch_.assign(rest.begin(), rest.end());
     if (has_segments_) time_segments(scratch_, last_time_);
     rest = scratch_;

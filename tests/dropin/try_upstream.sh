@@ -21,7 +21,7 @@ commit() { "${git[@]}" add -A -f && "${git[@]}" commit -q -m "$1"; }
 git init -q "$repo"
 commit first
 "${git[@]}" tag fits
-sed -i 's/errcode = lj_vm_cpcall(L, NULL, &exd, trace_exit_cp);/errcode = lj_vm_cpcall(L, 0, \&exd, trace_exit_cp);/' "$repo/src/lj_trace.c"
+sed -i 's/crec_call_args(J, rd, cts, ct), func);/crec_call_args(J, rd, cts, ct), (func));/' "$repo/src/lj_crecord.c"
 commit second
 "${git[@]}" status --porcelain --ignored >"$scratch/before"
 
@@ -32,7 +32,7 @@ status=0
 "$try" "$repo" HEAD >"$scratch/said" 2>&1 || status=$?
 same "status of a hunk that does not apply" $status 4
 grep -q '^hunks      1 do not apply' "$scratch/said" || fail "not one hunk: $(cat "$scratch/said")"
-grep -q 'src/lj_trace.c: hunk 1, near line .*does not apply' "$scratch/said" || fail "the hunk is not named: $(cat "$scratch/said")"
+grep -q 'src/lj_crecord.c: hunk 1, near line .*does not apply' "$scratch/said" || fail "the hunk is not named: $(cat "$scratch/said")"
 grep -q 'with the patches of ' "$scratch/said" || fail "the other flavours are not named"
 same "the repository" "$("${git[@]}" status --porcelain --ignored)" "$(cat "$scratch/before")"
 
