@@ -97,7 +97,7 @@ def compile_hooks(setup):
 
 def section(setup):
     compile_hooks(setup)
-    table = Table("The references, re-created, and luatrace on six programs", "facts right; slowdown: wall time with ÷ without",
+    table = Table("The references, re-created, and luatrace on six programs", "facts right (wall time with the profiler ÷ without)",
                   ["profiler", *(p.replace("_", " ") for p in PROGRAMS), "facts right", "slowdown"])
     rounds = range(setup.rounds(3))
     plain = {p: min(run(setup, p, "none").elapsed for _ in rounds) for p in PROGRAMS}
@@ -107,7 +107,7 @@ def section(setup):
             results = [run(setup, program, profiler) for _ in rounds]
             right.append(sum(bool(fact(results[-1])) for fact in FACTS[program]))
             ratios.append(min(r.elapsed for r in results) / plain[program])
-        cells = [f"{n}/{len(FACTS[p])}" for n, p in zip(right, PROGRAMS)]
+        cells = [f"{n}/{len(FACTS[p])} ({ratio:.1f})" for n, p, ratio in zip(right, PROGRAMS, ratios)]
         table.add(text, *cells, f"{sum(right)}/{sum(map(len, FACTS.values()))}", f"{geomean(ratios):.1f}")
     table.notes.append("not run: R3, a sampler, which counts no calls")
     return table

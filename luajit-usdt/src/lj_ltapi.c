@@ -303,7 +303,7 @@ static const char *with_recording(lua_State *L, const char *(*act)(lua_State *))
   int err = errno;
   if (!L) return LT_NO_STATE;
   if (!lj_ltself_enter()) return LT_BUSY;
-  why = lj_ltself.pid ? act(L) : lj_ltself_fail(LT_NOT_STARTED, "");
+  why = lj_ltself.pid ? act(L) : lj_ltself_fail(LT_NOT_RUNNING, "");
   errno = err;
   return lj_ltself_leave(why);
 }

@@ -441,7 +441,7 @@ LJ_FUNC const char *lj_ltlink_answer(char what, char *answer, int ms, int *ended
 
 /* What functions of luatrace.h return. */
 #define LT_NO_STATE	"the Lua state is NULL"
-#define LT_NOT_STARTED	"no recording has been started"
+#define LT_NOT_RUNNING	"no recording is running"
 #define LT_PARENTS	"the parent process has started the recording"
 #define LT_BUSY		"another thread is starting or ending a recording"
 

@@ -236,6 +236,7 @@ void lj_ltprint_call(lua_State *L, lua_Debug *call, int args)
   if (call->name) lj_lttext_name(&l, call->name);
   else lj_lttext_add(&l, *call->what == 'm' ? "main chunk" : "?");
   if (args) put_values(&l, L->base, L->top);
+  if (L != mainthread(G(L))) lj_lttext_add(&l, "  coroutine %p", (void *)L);
   put_line(&l);
 }
 

@@ -164,7 +164,7 @@ static const char *api_report(char **options, int fd)
     lj_ltself_fail(LT_PARENTS, "it has the reports") : NULL;
   int out = lj_ltspawn_copy(fd), err = lj_ltspawn_temporary();
   warnings[0] = '\0';
-  if (!why && !lj_ltlink_isours(&of.trace)) why = lj_ltself_fail("there is no trace: " LT_NOT_STARTED, "");
+  if (!why && !lj_ltlink_isours(&of.trace)) why = lj_ltself_fail("there is no trace: no recording has been started", "");
   if (!why && out < 0) why = lj_ltself_fail("output of a report: its descriptor", strerror(EBADF));
   if (!why && err < 0) why = lj_ltreport_notemporary();
   if (!why) why = api_analyze(options, out, err);
@@ -268,7 +268,7 @@ static const char *api_snapshot(const char *path)
   if (lj_ltself_isopen() && !of.flight) return lj_ltself_fail("the recording has no flight recorder: start it with flight", "");
   if (lj_ltself_isopen()) return path ? snapshot_to(path) : lj_ltself_ask('N', -1);
   if (lj_ltself_isparents()) return lj_ltself_fail(LT_PARENTS, "it can ask for a snapshot");
-  if (!lj_ltself_another()) return lj_ltself_fail(LT_NOT_STARTED, "");
+  if (!lj_ltself_another()) return lj_ltself_fail(LT_NOT_RUNNING, "");
   if (path) return lj_ltself_fail("this process has not started its recorder, which names its files itself: call it without a path", "");
   return snapshot_outside();
 }

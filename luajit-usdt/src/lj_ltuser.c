@@ -37,7 +37,7 @@ static const char *user_section(lua_State *L, const char *name, int begin)
   if (!L) return LT_NO_STATE;
   if (!name || !*name) return "the name of the section is missing";
   if (lj_ltmark_section(user_coroutine(L), name, begin)) return NULL;
-  return "this section has not been started in this coroutine";
+  return lj_ltself_fail("this section has not been started in this coroutine", name);
 }
 
 const char *luaJIT_trace_section_start(lua_State *L, const char *name)

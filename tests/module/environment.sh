@@ -34,8 +34,8 @@ case $1 in
     same "the first" "$(lines "$err" | head -3)" '  environment.lua:0  main chunk("calls")
     environment.lua:5  method(table: ADDRESS, "a\n\x01")
       environment.lua:3  add(3, 2, "a\n\x01", table: ADDRESS, nil, true)'
-    same "the coroutine's" "$(lines "$err" | tail -2)" 'environment.lua:11  ?(5)
-  environment.lua:3  add(5, 1)'
+    same "the coroutine's" "$(lines "$err" | tail -2)" 'environment.lua:11  ?(5)  coroutine ADDRESS
+  environment.lua:3  add(5, 1)  coroutine ADDRESS'
     run "mode=trace,include=nothing*,out=$scratch/%p.txt" calls
     same "excluded" "$(cat "$err" "$scratch"/*.txt)" ""
     run "mode=trace,out=$scratch/file" calls

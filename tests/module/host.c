@@ -3,6 +3,7 @@
 #include <lualib.h>
 #include <luatrace.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Missing arguments are refused, whether or not anything is recorded. */
 static const char *checks(lua_State *L)
@@ -18,7 +19,7 @@ static const char *checks(lua_State *L)
 	 luaJIT_trace_section_stop(NULL, "x") && luaJIT_trace_label(L, NULL, "x") &&
 	 luaJIT_trace_label(L, "", "x") && luaJIT_trace_label(NULL, "x", "x") &&
 	 luaJIT_trace_hook(L, -1, NULL, NULL, &number) && luaJIT_trace_hook(NULL, -1, NULL, NULL, NULL) &&
-	 luaJIT_trace_snapshot(L, "") && luaJIT_trace_snapshot(NULL, NULL) &&
+	 strstr(luaJIT_trace_section_stop(L, "never"), "never") && luaJIT_trace_snapshot(L, "") && luaJIT_trace_snapshot(NULL, NULL) &&
 	 luaJIT_trace_start(NULL, NULL, NULL) && luaJIT_trace_start(L, "", NULL) &&
 	 luaJIT_trace_stop(NULL) && luaJIT_trace_pause(NULL) && luaJIT_trace_resume(NULL) &&
 	 luaJIT_trace_reset(NULL) && luaJIT_trace_report(NULL, NULL, 1) &&

@@ -5,8 +5,8 @@ local function work() return (string.rep("x", 3)) end
 local function call(n) for _ = 1, n do work() end end
 
 check.equal("before the start", trace.is_running(), false)
-check.refuses("no recording has been started", trace.stop)
-check.refuses("no recording has been started", trace.pause)
+check.refuses("no recording is running", trace.stop)
+check.refuses("no recording is running", trace.pause)
 check.refuses("there is no trace", trace.report)
 assert(trace.start { c_functions = "all" })
 check.equal("running", trace.is_running(), true)

@@ -38,7 +38,7 @@ ok, why = trace.start { file = "/dev/full" }
 for _ = 1, 100000 do work() end
 if ok then ok, why = trace.stop() end
 assert(not ok and why:find("No space left on device", 1, true), why)
-check.refuses("no recording has been started", trace.stop)
+check.refuses("no recording is running", trace.stop)
 
 assert(trace.start { include = "*/nothing" })
 work()

@@ -20,7 +20,7 @@ local function handle(seconds) check.spin(seconds) end
 local function fails() error("on purpose") end
 local function later() end
 
-check.refuses("no recording has been started", trace.snapshot, path("s1"))
+check.refuses("no recording is running", trace.snapshot, path("s1"))
 check.refuses("slow and on_error need flight", trace.start, { slow = "handle=1ms" })
 check.refuses("'much' is neither a size", trace.start, { flight = "much" })
 assert(trace.start())

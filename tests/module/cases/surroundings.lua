@@ -13,7 +13,7 @@ work()
 check.output("mv " .. path("gone") .. " " .. path("elsewhere"))
 check.refuses("the recording has ended and does not begin again: ", trace.reset)
 check.equal("running", trace.is_running(), false)
-check.refuses("no recording has been started", trace.stop)
+check.refuses("no recording is running", trace.stop)
 assert(trace.start())
 assert(trace.stop())
 
