@@ -224,10 +224,10 @@ void read_push(const CommandLine& given, Options& o) {
 
 // These read, or change, single events on their way to the file.
 void check_times(const CommandLine& given, const Options& o) {
-  if (!o.segments) return;
+  if (o.times == "events") return;
   for (const char* const name : {"sample", "flight", "only-slow", "max-depth", "cpu", "inside"})
-    if (given.has(name)) throw UsageError(std::string("--times segments excludes --") + name);
-  if (o.via == "bpf") throw UsageError("--times segments is not possible with --via bpf");
+    if (given.has(name)) throw UsageError("--times " + o.times + " excludes --" + name);
+  if (o.via == "bpf") throw UsageError("--times " + o.times + " is not possible with --via bpf");
 }
 
 void check_selection(const Options& o) {
@@ -317,7 +317,7 @@ Options options_from(const CommandLine& given) {
   o.include = given.list("include");
   o.exclude = given.list("exclude");
   o.c_functions = given.last("c-functions").value_or("");
-  o.segments = given.last("times").value_or("") == "segments";
+  o.times = given.last("times").value_or("events");
   o.block = given.has("block");
   o.cpu = given.has("cpu");
   o.pids = given.list("pid");

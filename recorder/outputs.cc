@@ -127,7 +127,7 @@ std::string Outputs::note() const {
   if (!options_.exclude.empty()) text += note_line("exclude", shell_line(options_.exclude));
   if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
   if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
-  if (options_.segments) text += note_line("times", "segments");
+  if (options_.times != "events") text += note_line("times", options_.times);
   if (options_.block) text += note_line("block", "1");
   if (options_.cpu) text += note_line("cpu", "1");
   if (options_.compression) text += note_line("compress", std::to_string(options_.compression));
@@ -164,9 +164,9 @@ SelectionSettings Outputs::selection(pid_t pid) {
 }
 
 std::shared_ptr<Output> Outputs::make(OpenedOutput opened, const std::string& name, pid_t pid) {
-  auto output = std::make_shared<Output>(queue(), std::move(opened), name, clock_,
-                                         options_.max_size, options_.compression,
-                                         options_.output != "-", selection(pid), options_.segments);
+  auto output = std::make_shared<Output>(
+      queue(), std::move(opened), name, clock_, options_.max_size, options_.compression,
+      options_.output != "-", selection(pid), options_.times != "events");
   output->totals().unmatched = UnmatchedGlobs(options_.include);
   output->begin(note());
   return output;

@@ -60,17 +60,17 @@ static void asm_ltword(ASMState *as, IRIns *ir)
   ((ir)->op2 == IRCALL_lj_ltrec_jitword && \
    J2GG((as)->J)->lt.clock == LT_CLOCK_TSC)
 
-/* asm_call(): the event word is not a call. */
+/* asm_call(): the event word is not a call, and nothing at all in a trace that is described. */
 #define LT_ASM_CALL(as, ir) \
   if (lt_isinline((as), (ir))) { \
-    asm_ltword((as), (ir)); \
+    if (!J2GG((as)->J)->lt.segrec) asm_ltword((as), (ir)); \
     return; \
   }
 /* asm_setup_regsp(): the registers that an event clobbers. */
 #define LT_ASM_SETUP(as, ir, inloop) \
   if (lt_isinline((as), (ir))) { \
     (ir)->prev = REGSP_INIT; \
-    if ((inloop)) (as)->modset |= RSET_LTWORD; \
+    if ((inloop) && !J2GG((as)->J)->lt.segrec) (as)->modset |= RSET_LTWORD; \
     continue; \
   }
 

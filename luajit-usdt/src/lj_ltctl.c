@@ -196,10 +196,11 @@ void lj_ltctl_set(const char *name, const char *value)
   if (!strcmp(name, LT_ENV_INCLUDE)) set_string(c->include, sizeof(c->include), value);
   if (!strcmp(name, LT_ENV_EXCLUDE)) set_string(c->exclude, sizeof(c->exclude), value);
   if (!strcmp(name, LT_ENV_WATCH)) set_string(lj_ltctl_watch, sizeof(lj_ltctl_watch), value);
-  if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value) | (c->cfuncs & LTC_SEGMENTS);
+  if (!strcmp(name, LT_ENV_CFUNCS)) c->cfuncs = cfuncs_class(value) | (c->cfuncs & (LTC_SEGMENTS|LTC_AUTO));
   if (!strcmp(name, LT_ENV_TIMES)) {
-    c->cfuncs &= ~LTC_SEGMENTS;
+    c->cfuncs &= ~(LTC_SEGMENTS|LTC_AUTO);
     if (!strcmp(value, "segments")) c->cfuncs |= LTC_SEGMENTS;
+    if (!strcmp(value, "auto")) c->cfuncs |= LTC_SEGMENTS|LTC_AUTO;
   }
   if (!strcmp(name, LT_ENV_RING)) c->ring_size = strtoull(value, NULL, 0);
   if (!strcmp(name, LT_ENV_BLOCK)) c->ring_block = *value == '1';

@@ -297,6 +297,8 @@ LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 #endif
 
 #if LJ_LTSEGMENTS
+/* May a trace have events although others are described? */
+#define lt_segauto(lt)		((lt)->segments & LTC_AUTO)
 LJ_FUNC void lj_ltseg_begin(LTState *lt);
 LJ_FUNC void lj_ltseg_start(jit_State *J);
 LJ_FUNC void lj_ltseg_check(jit_State *J);
@@ -306,6 +308,7 @@ LJ_FUNC void lj_ltseg_reserve(jit_State *J);
 LJ_FUNC void lj_ltseg_stop(jit_State *J);
 LJ_FUNC void lj_ltseg_here(LTState *lt);
 #else
+#define lt_segauto(lt)		0
 #define lj_ltseg_begin(lt)	UNUSED(lt)
 #define lj_ltseg_start(J)	UNUSED(J)
 #define lj_ltseg_check(J)	UNUSED(J)

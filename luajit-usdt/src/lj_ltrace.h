@@ -240,7 +240,7 @@ typedef struct LTState {
   LTCount count[LT_SEGMENT_LEVELS];
   LTSegment *segment;	/* By number of the trace. */
   uint32_t sizesegment;
-  uint32_t segments;	/* Are traces described instead of storing events? */
+  uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? */
   uint32_t segnext;	/* Next id. */
   uint32_t segtold;	/* Events of the path that runs which have been stored already, ... */
   uint32_t seggo;	/* LT_SEGGO_*: a link must call the VM, or 0. */

@@ -43,8 +43,8 @@ static void recevent(jit_State *J, uint32_t kind, uint32_t id, GCobj *what,
 		     int32_t ofs, int32_t line)
 {
   LTState *lt = J2LT(J);
-  if (lt->segrec) {
-    lj_ltseg_event(J, id, kind);
+  if (lt->segrec) lj_ltseg_event(J, id, kind);
+  if (lt->segrec && !lt_segauto(lt)) {  /* It has no code. */
   } else if (!(lt->on & LTON_SINGLE) && id < LT_PAYLOAD_BIG) {
     lj_ir_call(J, IRCALL_lj_ltrec_jitword,
 	       lj_ir_kint(J, (int32_t)((id << LT_KIND_BITS) | kind)));

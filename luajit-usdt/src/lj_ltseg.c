@@ -14,7 +14,10 @@
 ** does not make again when it continues there.
 **
 ** A trace has a description or events of its own, never both; a side trace of one that has a
-** description has one, too, or is not compiled. */
+** description has one, too, or is not compiled.
+**
+** With LTC_AUTO that is decided when the trace is complete. Until then it has both: events are
+** instructions of the intermediate code, for which no machine code is made if the trace is described. */
 
 #define lj_ltseg_c
 #define LUA_CORE
@@ -26,7 +29,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lj_ir.h"
 #include "lj_jit.h"
+#include "lj_ircall.h"
 #include "lj_trace.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
@@ -42,6 +47,9 @@
 /* Iterations until compiled code calls lj_ltseg_slow: at first, and at most. */
 #define STEP_FIRST	512u
 #define STEP_MAX	4096u
+/* What instructions take, see seg_weigh(). */
+#define WEIGHT_EVENT	40u
+#define WEIGHT_CALL	20u
 
 /* -- Counters -------------------------------------------------------------- */
 
@@ -205,7 +213,8 @@ static void seg_give_up(LTState *lt)
 /* A recording begins. */
 void lj_ltseg_begin(LTState *lt)
 {
-  lt->segments = (luajit_usdt_control.cfuncs & LTC_SEGMENTS) != 0;
+  lt->segments = luajit_usdt_control.cfuncs & LTC_SEGMENTS ?
+		 luajit_usdt_control.cfuncs & (LTC_SEGMENTS|LTC_AUTO) : 0;
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
   seg_reset(lt, LT_SEGMENT_LEVELS);
@@ -265,12 +274,46 @@ static uint32_t record_size(uint32_t nplaces, uint32_t nevents)
   return ((uint32_t)sizeof(struct lt_segment) + 4*(nplaces + nevents) + 7) & ~7u;
 }
 
-/* The trace is complete but for its machine code, which may double its snapshots. Is there space
-** for the description? */
+/* Of the instructions of the trace: roughly the time that they take, or that their events would
+** take, in that of a simple one. */
+static void seg_weigh(jit_State *J, uint32_t *code, uint32_t *events)
+{
+  IRRef ref;
+  *code = 0;
+  *events = J2LT(J)->segnev * WEIGHT_EVENT;
+  for (ref = REF_FIRST; ref < J->cur.nins; ref++) {
+    IRIns *ir = &J->cur.ir[ref];
+    switch (ir->o) {
+    case IR_CALLS:
+      if (ir->op2 == IRCALL_lj_ltrec_jitword) break;
+      /* fallthrough */
+    case IR_CALLN: case IR_CALLA: case IR_CALLL: case IR_CALLXS:
+    case IR_SNEW: case IR_XSNEW: case IR_TNEW: case IR_TDUP: case IR_CNEW: case IR_CNEWI:
+      *code += WEIGHT_CALL;
+      break;
+    default:
+      *code += 1;
+    }
+  }
+}
+
+/* Is the complete trace to be described? What has a place inside of it must be. */
+static int seg_wanted(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  uint32_t code, events;
+  if (!lt_segauto(lt) || lt->segnmarks > 1 || (J->parent && lt->segment[J->parent].id)) return 1;
+  seg_weigh(J, &code, &events);
+  return code < events;
+}
+
+/* The trace is complete but for its machine code, which may double its snapshots. Is it to be
+** described, and is there space for that? */
 void lj_ltseg_reserve(jit_State *J)
 {
   LTState *lt = J2LT(J);
   uint32_t size;
+  if (lt->segrec && !seg_wanted(J)) lt->segrec = 0;
   if (!lt->segrec) return;
   size = record_size(lt->segnmarks + 2u*(J->cur.nsnap+2u), lt->segnev);
   if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/8 ||

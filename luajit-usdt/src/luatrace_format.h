@@ -215,6 +215,8 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 #define LTC_FFI			4u	/* With a class: C functions called by FFI, too. */
 #define LTC_SEGMENTS		8u	/* With a class: compiled code as segments, where the VM
 					** can do that. */
+#define LTC_AUTO		16u	/* With LTC_SEGMENTS: only code that would take less time
+					** than its events. */
 
 /* -- 2. The ring ---------------------------------------------------------- */
 
@@ -453,7 +455,7 @@ enum {
 #define LT_ENV_CFUNCS		"LUATRACE_CFUNCS"	/* none, user, default, all */
 #define LT_ENV_RING		"LUATRACE_RING"		/* Bytes of all blocks. */
 #define LT_ENV_BLOCK		"LUATRACE_BLOCK"	/* 1: LT_RING_BLOCK */
-#define LT_ENV_TIMES		"LUATRACE_TIMES"	/* segments, events */
+#define LT_ENV_TIMES		"LUATRACE_TIMES"	/* auto, segments, events */
 
 /* What a user sets to observe a program without changing it (lj_ltenv.c). */
 #define LT_ENV_USER		"LUATRACE"

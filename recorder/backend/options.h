@@ -13,9 +13,9 @@ struct Options {
   std::string output;  // "-": standard output
   bool force = false;  // overwrites whatever file that is
   std::vector<std::string> include, exclude;
-  std::string c_functions;  // empty: not given
-  bool segments = false;    // of compiled code, in place of events
-  uint64_t ring_size = 0;   // bytes, 0: not given
+  std::string c_functions;       // empty: not given
+  std::string times = "events";  // of compiled code: auto, segments, events
+  uint64_t ring_size = 0;        // bytes, 0: not given
   bool block = false;
   int compression = 0;            // level, 0: none
   uint64_t max_size = 0;          // bytes, 0: no limit

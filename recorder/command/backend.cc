@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, std::string>> CommandBackend::environment() c
   if (!options_.c_functions.empty()) e.emplace_back(LT_ENV_CFUNCS, options_.c_functions);
   if (options_.ring_size != 0) e.emplace_back(LT_ENV_RING, std::to_string(options_.ring_size));
   if (options_.block) e.emplace_back(LT_ENV_BLOCK, "1");
-  if (options_.segments) e.emplace_back(LT_ENV_TIMES, "segments");
+  if (options_.times != "events") e.emplace_back(LT_ENV_TIMES, options_.times);
   if (!options_.watch_request.empty()) e.emplace_back(LT_ENV_WATCH, options_.watch_request);
   return e;
 }

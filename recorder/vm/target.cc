@@ -134,7 +134,7 @@ int Target::write_settings(const Settings& s, uint32_t generation) {
   c.cfuncs = s.cfuncs;
   // A VM that does not know them would take them for `all`.
   if ((image_.note.flags & LTN_FFI) == 0) c.cfuncs &= ~LTC_FFI;
-  if ((image_.note.flags & LTN_SEGMENTS) == 0) c.cfuncs &= ~LTC_SEGMENTS;
+  if ((image_.note.flags & LTN_SEGMENTS) == 0) c.cfuncs &= ~(LTC_SEGMENTS | LTC_AUTO);
   c.ring_size = s.ring_size;
   c.ring_block = s.block ? 1 : 0;
   c.envdone = 1;

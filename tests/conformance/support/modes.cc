@@ -67,7 +67,7 @@ std::vector<Mode> AllModes() {
   const Options on{"jit", {}}, off{"nojit", {"-joff"}};
   const Options eager{"eager", {"-Ohotloop=1", "-Ohotexit=1"}}, plain{"unoptimised", {"-O0"}};
   const std::vector<std::string> as_segments = {"--times", "segments"};
-  const Options segments{"segments", {}, as_segments};
+  const Options eager_auto{"eager_auto", eager.flags, {"--times", "auto"}};
   const Options eager_segments{"eager_segments", eager.flags, as_segments};
   const Options plain_segments{"unoptimised_segments", plain.flags, as_segments};
   std::vector<Mode> modes;
@@ -76,10 +76,10 @@ std::vector<Mode> AllModes() {
     std::string prefix = first ? "" : Identifier(flavour) + "_";
     // Most of the programs are too short for the compiler, unless it is eager.
     Add(flavour, "", prefix,
-        first ? std::vector{on, off, eager, plain, segments, eager_segments, plain_segments}
+        first ? std::vector{on, off, eager, plain, eager_auto, eager_segments, plain_segments}
               : std::vector{off, eager, eager_segments},
         &modes);
-    if (first) Add(flavour, "-assert", "assert_", {off, eager, eager_segments}, &modes);
+    if (first) Add(flavour, "-assert", "assert_", {off, eager, eager_auto, eager_segments}, &modes);
   }
   return modes;
 }
