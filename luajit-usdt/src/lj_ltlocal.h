@@ -32,10 +32,10 @@
 **   lj_ltrace    what is an event
 **   lj_ltcall    coroutines and C functions
 **   lj_ltrec     events of compiled code
-**   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltspawn   starts our programs
 **   lj_ltlink    the connection to a recorder that the process has started
 **   lj_ltself    the recording that the process has started
+**   lj_ltuser    what the program says about itself (luatrace.h)
 **   lj_ltreport  reports and snapshots of it
 **   lj_ltapi     starts and ends it (luatrace.h)
 **   lj_ltenv     the environment variable LUATRACE
