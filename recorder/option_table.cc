@@ -39,7 +39,7 @@ constexpr OptionSpec kOwnOptions[] = {
      "user: those of the program and its modules. default: these, and library functions that the compiler never inlines. all: "
      "these, and those that it inlines; they begin and end at the same moment. ffi: those of default, and the C functions that are "
      "called by FFI, by their declared names.", "none user default all ffi"},
-    {kWhat, "times", 0, "HOW", false, false, "how to record compiled code: auto (default), segments or events",
+    {kWhat, "times", 0, "HOW", false, false, "how to record compiled code: events (default), segments or auto",
      "events: each call has its time. segments: the calls are the same, but compiled code runs at nearly its own speed, and the times of "
      "calls inside it are apportioned by their machine code. auto: segments for code that would take less time than its events, "
      "events for other code.", "auto segments events"},

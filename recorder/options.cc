@@ -222,19 +222,12 @@ void read_push(const CommandLine& given, Options& o) {
   if (!o.attach()) throw UsageError("--push needs processes to attach to: -p PID, or -a");
 }
 
-// By default the VM decides, unless something reads or changes single events on their way to the
-// file.
-std::string read_times(const CommandLine& given, const std::string& via) {
-  const auto times = given.last("times");
-  if (times == "events") return *times;
-  for (const char* const name : {"sample", "flight", "only-slow", "max-depth", "cpu"}) {
-    if (!given.has(name)) continue;
-    if (times) throw UsageError("--times " + *times + " excludes --" + name);
-    return "events";
-  }
-  if (via != "bpf") return times.value_or("auto");
-  if (times) throw UsageError("--times " + *times + " is not possible with --via bpf");
-  return "events";
+// These read, or change, single events on their way to the file.
+void check_times(const CommandLine& given, const Options& o) {
+  if (o.times == "events") return;
+  for (const char* const name : {"sample", "flight", "only-slow", "max-depth", "cpu", "inside"})
+    if (given.has(name)) throw UsageError("--times " + o.times + " excludes --" + name);
+  if (o.via == "bpf") throw UsageError("--times " + o.times + " is not possible with --via bpf");
 }
 
 void check_selection(const Options& o) {
@@ -324,6 +317,7 @@ Options options_from(const CommandLine& given) {
   o.include = given.list("include");
   o.exclude = given.list("exclude");
   o.c_functions = given.last("c-functions").value_or("");
+  o.times = given.last("times").value_or("events");
   o.block = given.has("block");
   o.cpu = given.has("cpu");
   o.pids = given.list("pid");
@@ -345,7 +339,7 @@ Options options_from(const CommandLine& given) {
   read_sampling(given, o);
   read_push(given, o);
   check_sampling(given, o);
-  o.times = read_times(given, o.via);
+  check_times(given, o);
   check_thread_context(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);
