@@ -180,16 +180,6 @@ void read_label_groups(const std::string& what, FilterOptions& f) {
   f.group_pattern = what;
 }
 
-// What could only find itself is a misspelt group.
-void refuse_word(const std::string& what) {
-  if (what.find_first_of("*?/.([") != std::string::npos) return;
-  std::string names;
-  for (const char* name : kGroupNames)
-    if (name != kGroupNames[0]) names += std::string(name) + ", ";
-  throw UsageError("--group-by: unknown group '" + what + "'; choose " + names +
-                   "or a PATTERN such as 'plugins/*'");
-}
-
 void read_grouping(const Given& given, FilterOptions& f) {
   for (const auto& mode : given.list("coroutines")) {
     if (mode == "linked") f.mode = CoroutineMode::kLinked;
@@ -207,7 +197,6 @@ void read_grouping(const Given& given, FilterOptions& f) {
   auto found = std::find(std::begin(kGroupNames), std::end(kGroupNames), *what);
   f.group = static_cast<GroupBy>(found - std::begin(kGroupNames));  // None found: kPattern.
   if (f.group != GroupBy::kPattern) return;
-  refuse_word(*what);
   f.group_pattern = *what;
   GroupPattern check_it(*what);
 }

@@ -23,6 +23,7 @@
 #endif
 
 #include "lj_bc.h"
+#include "lj_buf.h"
 #include "lj_debug.h"
 #include "lj_ff.h"
 #include "lj_frame.h"
@@ -280,16 +281,47 @@ const char *lj_ltfunc_callname(lua_State *L, cTValue *frame)
   return lj_debug_funcname(L, frame, &name) && *name ? name : NULL;
 }
 
+/* The variables that are live at a place of the code, by their slots. */
+typedef struct LiveVars {
+  const char *p;	/* The rest of the list (lj_debug.c). It is sorted by first places. */
+  BCPos last;		/* First place of the one before. */
+  uint32_t n;
+  struct { const char *name; BCPos end; } var[LJ_MAX_LOCVAR];
+} LiveVars;
+
+/* Read on, to those that are live at pc, which is not before that of the last call. So the list of
+** a chunk with thousands of functions is read once. */
+static void read_vars(LiveVars *v, BCPos pc)
+{
+  uint32_t i, n = 0;
+  for (i = 0; i < v->n; i++)
+    if (pc < v->var[i].end) v->var[n++] = v->var[i];
+  v->n = n;
+  while (v->p && *(const uint8_t *)v->p != VARNAME_END) {
+    const char *name = v->p, *p = name;
+    int named = *(const uint8_t *)name >= VARNAME__MAX;
+    BCPos start, end;
+    p += named ? strlen(p)+1 : 1;
+    start = v->last + lj_buf_ruleb128(&p);
+    if (start > pc) return;
+    end = start + lj_buf_ruleb128(&p);
+    v->p = v->n < LJ_MAX_LOCVAR ? p : NULL;
+    v->last = start;
+    if (pc >= end || !v->p) continue;
+    v->var[v->n].name = named ? name : NULL;  /* NULL: an internal variable of a loop. */
+    v->var[v->n++].end = end;
+  }
+}
+
 /* Name of the variable or field to which the code of pt stores the function that the
 ** FNEW at ins creates. NULL if it is not stored to one. */
-static const char *defname(GCproto *pt, const BCIns *ins)
+static const char *defname(GCproto *pt, const BCIns *ins, LiveVars *v)
 {
   const char *name = NULL;
   BCReg slot = bc_a(*ins);
   BCIns next = ins[1];
-  lj_debug_slotname(pt, ins+1, slot, &name);
-  if (name)
-    return *name == '(' ? NULL : name;  /* An internal variable of a loop. */
+  read_vars(v, proto_bcpos(pt, ins+1));
+  if (slot < v->n) return v->var[slot].name;
   if (bc_op(next) == BC_GSET && bc_a(next) == slot)
     name = strdata(gco2str(proto_kgc(pt, ~(ptrdiff_t)bc_d(next))));
   else if (bc_op(next) == BC_TSETS && bc_a(next) == slot)
@@ -366,7 +398,10 @@ static void name_known(LTState *lt, GCproto *pt, const char *name)
 static void define_inner(LTState *lt, GCproto *pt)
 {
   const BCIns *ins = proto_bc(pt), *end = ins + pt->sizebc;
+  LiveVars v;
   if (!(pt->flags & PROTO_CHILD)) return;
+  v.p = (const char *)proto_varinfo(pt);
+  v.last = v.n = 0;
   for (ins++; ins+1 < end; ins++) {
     GCproto *inner;
     const char *name;
@@ -374,7 +409,7 @@ static void define_inner(LTState *lt, GCproto *pt)
     if (bc_op(*ins) != BC_FNEW) continue;
     inner = gco2pt(proto_kgc(pt, ~(ptrdiff_t)bc_d(*ins)));
     f = inner->lt_id ? lj_ltfunc_find(lt, inner) : NULL;
-    if ((f && lj_ltfunc_defined(f)) || !(name = defname(pt, ins))) continue;
+    if ((f && lj_ltfunc_defined(f)) || !(name = defname(pt, ins, &v))) continue;
     if (inner->lt_id)
       name_known(lt, inner, name);
     else
@@ -407,7 +442,7 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
   uint32_t rec = lt->rec2;
   if (!lj_ltctl_match(strdata(proto_chunkname(pt)))) {
     rec |= LTREC_EXCLUDED;
-    if (!lt->watch) {
+    if (!lt->watch && !lt_hookon(lt)) {
       pt->lt_rec = rec;
       return 0;
     }
@@ -419,6 +454,12 @@ static LJ_NOINLINE uint32_t newproto(lua_State *L, GCproto *pt, cTValue *frame)
   if (lt_ringon(lt) && pt->lt_id && !(rec & LTREC_EXCLUDED)) describe_proto(lt, pt);
   define_inner(lt, pt);
   return (rec & LTREC_EXCLUDED) ? 0 : pt->lt_id;
+}
+
+/* Is it one of our own functions, which have no events? */
+int lj_ltfunc_ishidden(GCproto *pt)
+{
+  return !strcmp(strdata(proto_chunkname(pt)), LUATRACE_HIDDEN);
 }
 
 /* Id of a prototype, or 0 if it is excluded. frame belongs to a call of it, or is NULL. */

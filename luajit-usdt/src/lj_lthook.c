@@ -458,6 +458,22 @@ static TValue *cpdeliver(lua_State *L, lua_CFunction dummy, void *ud)
   return NULL;
 }
 
+/* Call the program while its debug hook does not run, and does not count instructions. It may set
+** another hook meanwhile. */
+static void call_unhooked(lua_State *L, LTHooks *h)
+{
+  global_State *g = G(L);
+  uint8_t mask = g->hookmask & HOOK_EVENTMASK;
+  lua_Hook hookf = g->hookf;
+  int32_t count = g->hookcount;
+  g->hookmask &= ~HOOK_EVENTMASK;
+  lj_vm_cpcall(L, NULL, h, cpdeliver);
+  if (!mask || (g->hookmask & HOOK_EVENTMASK) || g->hookf != hookf) return;
+  g->hookmask |= mask;
+  g->hookcount = count;
+  lj_dispatch_update(g);
+}
+
 /* Pass on the trees that wait, if the program may be called here. As a debug hook is called: L->top
 ** is above all that is in use. An error (no memory, no stack) costs a tree. */
 void lj_lthook_deliver(lua_State *L)
@@ -473,7 +489,7 @@ void lj_lthook_deliver(lua_State *L)
   lj_trace_abort(g);
   pass_all(h, 1);
   h->busy = 1;
-  lj_vm_cpcall(L, NULL, h, cpdeliver);
+  call_unhooked(L, h);
   h->busy = 0;
   pass_all(h, 0);
   if (h->called) free_watch(h->called);

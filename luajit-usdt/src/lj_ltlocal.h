@@ -274,6 +274,7 @@ LJ_FUNC void lj_ltfunc_begin(LTState *lt);
 LJ_FUNC void lj_ltfunc_free(LTState *lt);
 LJ_FUNC uint32_t lj_ltfunc_protoid(lua_State *L, GCproto *pt, cTValue *frame);
 LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
+LJ_FUNC int lj_ltfunc_ishidden(GCproto *pt);
 LJ_FUNC uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid,
 				  const char *name);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
@@ -363,6 +364,7 @@ LJ_FUNC void lj_ltstack_dropcalls(LTState *lt, lua_State *L, ptrdiff_t ofs);
 LJ_FUNC GCfunc *lj_ltstack_waiting(lua_State *L);
 LJ_FUNC uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe);
 LJ_FUNC uint32_t lj_ltstack_countcalls(lua_State *L, cTValue *frame, cTValue *stop);
+LJ_FUNC uint32_t lj_ltstack_counthooked(lua_State *L, cTValue *frame, cTValue *stop);
 LJ_FUNC int lj_ltstack_callline(lua_State *L, cTValue *frame);
 LJ_FUNC void lj_ltstack_request(lua_State *L);
 LJ_FUNC void lj_ltstack_attributes(lua_State *L);
@@ -544,6 +546,11 @@ static LJ_AINLINE uint32_t lt_coid(LTState *lt, lua_State *L)
 /* Does this recording have events of a prototype? */
 #define lt_hasevents(lt, pt) \
   (!(((pt)->lt_rec - (lt)->rec2) & ~(LTREC_ENTRY|LTREC_LINE)))
+
+/* Has a filter of this recording left it out? */
+#define lt_isexcluded(lt, pt) \
+  (((pt)->lt_rec & LTREC_EXCLUDED) && \
+   !(((pt)->lt_rec - (lt)->rec2) & ~(LTREC_ENTRY|LTREC_LINE|LTREC_EXCLUDED)))
 
 /* Does every reader know the stack of L? */
 #define lt_known(lt, L) \

@@ -341,14 +341,15 @@ void lj_ltrace_unwind(lua_State *L, TValue *newbase)
 {
   global_State *g = G(L);
   LTState *lt = G2LT(g);
-  uint32_t n, id, lost = lt->lostframes;
+  uint32_t n, hooked, id, lost = lt->lostframes;
   if ((L->base <= newbase && !lost) || lt_mute(g)) return;
   lt->lostframes = 0;
   lj_ltgc_unwind(L, newbase);
   lt_check_current(lt, L, 0);
   n = lj_ltstack_countcalls(L, L->base-1, newbase-1);
+  hooked = lt_hookon(lt) ? lj_ltstack_counthooked(L, L->base-1, newbase-1) : 0;
   lj_ltstack_dropcalls(lt, L, lt_stackofs(L, newbase)+1);
-  if (lt_hookon(lt)) lj_lthook_unwind(L, n, lost ? newbase : NULL, lj_ltstack_countcalls);
+  if (lt_hookon(lt)) lj_lthook_unwind(L, hooked, lost ? newbase : NULL, lj_ltstack_counthooked);
   if (!n && !lost) return;
   if (lt_probeon(lt)) lj_ltprobe_unwind(L, (uint32_t)lt_stackofs(L, newbase));
   if (!lt_ringon(lt)) return;

@@ -100,6 +100,20 @@ uint32_t lj_ltstack_countcalls(lua_State *L, cTValue *frame, cTValue *stop)
   return n;
 }
 
+/* The same, with calls that a filter of the recording leaves out: hooks have them. */
+uint32_t lj_ltstack_counthooked(lua_State *L, cTValue *frame, cTValue *stop)
+{
+  LTState *lt = L2LT(L);
+  uint32_t n = 0;
+  for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame)) {
+    GCfunc *fn = frame_func(frame);
+    if (lj_ltstack_frameid(L, frame, 0)) n++;
+    else if (fn->c.gct == ~LJ_TFUNC && !frame_isvarg(frame) && isluafunc(fn))
+      n += lt_isexcluded(lt, funcproto(fn)) && !lj_ltfunc_ishidden(funcproto(fn));
+  }
+  return n;
+}
+
 /* -- Current coroutine and thread ----------------------------------------- */
 
 /* Fire the entry probe for a call that was already running. */
@@ -278,12 +292,12 @@ void lj_ltstack_event(lua_State *L, GCproto *pt, uint32_t kind)
   uint32_t id;
   lt_check_current(lt, L, kind == LT_ENTRY);
   id = lj_ltfunc_protoid(L, pt, frame);
+  if (lt_hookon(lt) && (id || !lj_ltfunc_ishidden(pt))) lj_lthook_event(L, obj2gco(pt), kind);
   if (!id) return;
   if (lt_probeon(lt)) {
     uint32_t ofs = (uint32_t)lt_stackofs(L, lt_frame_lower(frame)+1);
     probe_lua(L, pt, ofs, id, kind, lj_ltstack_callline(L, frame));
   }
-  if (lt_hookon(lt)) lj_lthook_event(L, obj2gco(pt), kind);
   if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
 }
 

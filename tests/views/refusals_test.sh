@@ -189,7 +189,6 @@ for condition in 'self(handle) > 1h' 'calls(handle) > 9 or (lost > 9 and p50(han
 done
 good --compensate --report --fail-if 'calls(handle) > 9 or complete(handle) > 9 or lost > 9'  # No times.
 wrong "^luatrace-analyze: --group-by cannot be combined with --symbols" --symbols --group-by file
-wrong "^luatrace-analyze: --group-by: unknown group 'threads'; choose thread, coroutine, " --report --group-by threads
 good --compensate && good --compensate --tree && good --compensate --csv && good --compensate --json
 
 # Rows and columns of tables that are not there.
