@@ -182,7 +182,7 @@ void SampledProcess::add_lua(const smp_record& record, const StackCopy& stack) {
     } else if (f.kind == WALK_COROUTINE) {
       frames_.push_back(sample_frame(LT_FRAME_COROUTINE, static_cast<uint32_t>(f.pc)));
     } else if (f.kind == WALK_LUA || f.kind == WALK_LUA_CODE) {
-      const FunctionLine known = functions_.lua(record.mapped, lua_, i);
+      const FunctionLine known = functions_.lua(record.mapped, lua_, i, record.time);
       known.id != 0 ? frames_.push_back(function_frame(known.id, known.line)) : add_unknown();
     } else {
       add_unknown();
