@@ -230,11 +230,11 @@ uint64_t other_key(uint16_t type, uint64_t number) {
 
 }  // namespace
 
-uint32_t Functions::c_function(uint64_t address) {
+uint32_t Functions::c_function(uint64_t address, std::string_view name) {
   lt_func f{};
   f.type = LT_FUNC_C;
   f.addr = address;
-  return number_of(other_key(LT_FUNC_C, address), f, "", "");
+  return number_of(other_key(LT_FUNC_C, address), f, "", name);
 }
 
 uint32_t Functions::builtin(uint32_t number) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -46,7 +47,8 @@ class Functions {
 
   // The function of frame `i` of a stack of that LuaJIT, of a sample that was taken then.
   FunctionLine lua(size_t image, std::span<const LuaFrame> stack, size_t i, uint64_t taken_ns);
-  uint32_t c_function(uint64_t address);
+  // name: of a function of no file.
+  uint32_t c_function(uint64_t address, std::string_view name = "");
   uint32_t builtin(uint32_t number);
   uint32_t kernel(uint64_t address);
   // Is it the kernel's code that changes from one thread to the next, or a BPF program?

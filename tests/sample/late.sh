@@ -25,13 +25,14 @@ pid=$!
 runs $pid "$luajit"
 works $pid 10
 : >"$scratch/late.err"
-"$record" --sample 9973 --ring-size 256M -v -o "$scratch/late.bin" -p $pid 2>"$scratch/late.err" &
+nice -n 10 "$record" --sample 9973 --ring-size 256M -v -o "$scratch/late.bin" -p $pid 2>"$scratch/late.err" &
 recorder=$!
 within 30 "the recording" grep -q 'is being recorded' "$scratch/late.err"
 kill -STOP $recorder
 works $pid 200
+for i in 1 2 3 4; do sh -c 'while :; do :; done' & done # so that its work takes much longer than its CPU time
 kill -CONT $recorder
-works $pid 30
+works $pid 100
 kill -INT $recorder
 wait $recorder || fail "status $?: $(cat "$scratch/late.err")"
 samples "$scratch/late.bin" >"$scratch/late.txt"
