@@ -288,8 +288,8 @@ void Attacher::log_end() {
   if (refused_ > 0)
     log(counted(refused_, "process", "processes") +
         " could not be attached: --verbose has the reasons");
-  if (!options_.attach()) return;
-  if (programs_.empty() && refusal_ == Refusal::kNone) {
+  if (!options_.attach() && options_.sample_hz == 0) return;
+  if (options_.attach() && programs_.empty() && refusal_ == Refusal::kNone) {
     refusal_ = Refusal::kNoLuaJIT;
     return warn_none_attached();
   }

@@ -131,8 +131,12 @@ void Attacher::warn_missed_processes() {
     log("the kernel could not report all new processes: descendants whose parents have ended may "
         "be missing");
   if (ended_unseen_ > 0)
-    log(counted(ended_unseen_, "descendant") +
-        " had ended before its program was known: if it had a LuaJIT, its events are missing");
+    log(counted(ended_unseen_, options_.all ? "process" : "descendant",
+                options_.all ? "processes" : "descendants") +
+        (ended_unseen_ == 1 ? " had ended before its program was known: "
+                            : " had ended before their programs were known: ") +
+        (options_.sample_hz != 0 ? "the samples of such processes are missing"
+                                 : "if there was a LuaJIT, its events are missing"));
   std::vector<pid_t> suspects;
   for (const auto& [pid, p] : processes_.all())
     if (p.suspect && p.image.number == 0) suspects.push_back(pid);

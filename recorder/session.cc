@@ -150,7 +150,9 @@ int Session::start() {
   const bool any = ready && (!options_.attach() || attacher_.start());
   if (any) return -1;
   outputs_.remove_unused();
-  if (signals_ > 0) return 128 + last_signal_;
+  if (signals_ > 0)
+    return log("nothing was recorded and no file was written: a signal came before it began"),
+           128 + last_signal_;
   if (!ready) log(ready.why);
   const Refusal refusal = ready ? attacher_.refusal() : ready.refusal;
   return static_cast<int>(refusal == Refusal::kNone ? Refusal::kOther : refusal);

@@ -52,6 +52,10 @@ uint64_t monotonic_ns() {
   return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t thread_cpu_ns() {
+  return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t read_tick(uint32_t clock) {
 #if defined(__x86_64__)
   if (clock == LT_CLOCK_TSC) return __rdtsc();

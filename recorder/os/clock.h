@@ -16,6 +16,7 @@ uint32_t default_clock();
 
 uint64_t read_tick(uint32_t clock);
 uint64_t monotonic_ns();
+uint64_t thread_cpu_ns();  // of this thread
 
 // The three clocks at one moment: of several tries the least disturbed one.
 lt_clock_info sample_clocks(uint32_t clock);

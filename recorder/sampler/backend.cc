@@ -4,6 +4,8 @@
 // LuaJIT is looked at again, at growing intervals.
 #include "recorder/sampler/backend.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -27,6 +29,10 @@ constexpr int kPauseMs = 20;
 constexpr uint64_t kFirstLook = kMillisecond, kSlowestLook = kSecond;
 constexpr uint64_t kPollNs = 20 * kMillisecond;  // of one call of poll()
 constexpr uint64_t kNoLuaNs = 2 * kSecond;       // without a LuaJIT, until a message says so
+// Looking for LuaJITs without tracepoints, which reads the files of the process: at its first look,
+// and at some later ones; one of so many parts of the time, beside the first kExamineNs.
+constexpr uint64_t kExamineNs = kSecond / 2, kExamineShare = 50;
+constexpr int kExaminations = 3, kLooksBetween = 4;
 
 Settings settings_of(const Options& o) {
   Settings s;
@@ -96,6 +102,30 @@ std::string prepare(const RemoteMemory& memory, FoundImage& f) {
   return read_rules(memory, f);
 }
 
+// A thread that cannot be one of the processes: mistyped, or it has ended. Empty: there is none.
+// Of a command, and of -a, all may be later ones.
+std::string wrong_thread(const Options& o) {
+  std::vector<std::string> tasks;
+  for (const std::string& spec : o.pids) {
+    std::string missing;
+    const pid_t pid = find_process(spec, missing);
+    if (pid <= 0) return "";  // the attacher says so
+    tasks.push_back("/proc/" + std::to_string(pid) + "/task");
+  }
+  if (tasks.empty() || o.all) return "";
+  if (o.children) tasks = {"/proc"};
+  for (const uint32_t thread : o.threads) {
+    const std::string tid = std::to_string(thread);
+    const auto has = [&](const std::string& dir) {
+      return access((dir + "/" + tid).c_str(), F_OK) == 0;
+    };
+    if (!std::any_of(tasks.begin(), tasks.end(), has))
+      return "--tid " + tid + ": there is no such thread (not in " + tasks[0] +
+             (tasks.size() > 1 ? ", nor those of the other processes)" : ")");
+  }
+  return "";
+}
+
 }  // namespace
 
 class SamplingBackend : public Backend {
@@ -121,9 +151,11 @@ class SamplingBackend : public Backend {
     bool has_lua = false;
     std::string problem;   // why its LuaJIT cannot be used
     bool lasting = false;  // the problem will not pass
+    int looks = 0;
   };
   Attached look(pid_t pid, Live& live);
   void look_again(uint64_t now);
+  void examine(pid_t pid, Live& live);
   void warn_no_lua(pid_t pid, Live& live, uint64_t now);
 
   const Options& options_;
@@ -132,10 +164,13 @@ class SamplingBackend : public Backend {
   std::map<pid_t, Live> live_;
   std::atomic<bool> draining_ = false, stopped_ = false;
   std::set<pid_t> execs_;  // from the jobs to the session's thread, while none is draining_
+  uint64_t examined_ns_ = 0, begun_ns_ = 0;
   bool warned_no_lua_ = false;
 };
 
 Attached SamplingBackend::begin() {
+  if (const std::string why = wrong_thread(options_); !why.empty())
+    return {Refusal::kNoProcess, why};
   bpf::Failure failure;
   host_.drainer().call([&] { failure = source_->start(); });
   Attached a = bpf::explain(failure);
@@ -199,6 +234,7 @@ void SamplingBackend::look_again(uint64_t now) {
     if (live.has_lua) continue;
     if (now >= live.look_ns && monotonic_ns() < until) {
       look(pid, live);
+      examine(pid, live);
       live.look_ns = now + live.pause_ns;
       live.pause_ns = std::min(live.pause_ns * 2, kSlowestLook);
     }
@@ -206,7 +242,21 @@ void SamplingBackend::look_again(uint64_t now) {
   }
 }
 
-// Once: the user may have expected Lua functions.
+// Has it a LuaJIT without tracepoints? That is said at once: the process may be short.
+void SamplingBackend::examine(pid_t pid, Live& live) {
+  const int look = live.looks++;
+  if (warned_no_lua_ || live.has_lua || live.lasting || options_.kernel_only ||
+      look % kLooksBetween != 0 || look >= kExaminations * kLooksBetween)
+    return;
+  const uint64_t start = monotonic_ns();
+  if (begun_ns_ == 0) begun_ns_ = start;
+  if (examined_ns_ > kExamineNs + (start - begun_ns_) / kExamineShare) return;
+  const std::string others = explain_other_lua(pid);
+  if (!others.empty()) live.problem = "it " + others, live.lasting = true;
+  examined_ns_ += monotonic_ns() - start;
+}
+
+// Once: the user may have expected Lua functions. Where these are missing it is said with -q, too.
 void SamplingBackend::warn_no_lua(pid_t pid, Live& live, uint64_t now) {
   if (warned_no_lua_ || live.has_lua || options_.kernel_only) return;
   if (!live.lasting && now < live.attached_ns + kNoLuaNs) return;
@@ -214,7 +264,7 @@ void SamplingBackend::warn_no_lua(pid_t pid, Live& live, uint64_t now) {
                                      [](const auto& entry) { return entry.second.has_lua; });
   if (live.problem.empty() && (other_lua || options_.several())) return;
   warned_no_lua_ = true;
-  if (!options_.quiet)
+  if (!options_.quiet || live.lasting)
     log("process " + std::to_string(pid) + ": only its C functions are sampled: " +
         (live.problem.empty() ? "it has no LuaJIT with tracepoints" : live.problem));
 }

@@ -16,10 +16,9 @@
 namespace luatrace::record::sampler {
 namespace {
 
-constexpr uint64_t kReadingNs = 50 * kMillisecond;  // new functions of a batch
-constexpr size_t kMaxFunctions = 1 << 17;           // known at a time
-constexpr size_t kMaxKept = 64 << 20;               // bytes of code
-constexpr size_t kMaxChunk = 1 << 20;               // bytes of a chunk name
+constexpr size_t kMaxFunctions = 1 << 17;  // known at a time
+constexpr size_t kMaxKept = 64 << 20;      // bytes of code
+constexpr size_t kMaxChunk = 1 << 20;      // bytes of a chunk name
 constexpr size_t kMaxInstructions = 256;
 constexpr size_t kMaxOuter = 32;  // callers that may define a new function
 
@@ -43,10 +42,11 @@ std::string short_chunk(const std::string& full) {
 
 // The memory of the process in a batch of samples.
 struct Functions::Reader {
+  const uint64_t begun_ns = monotonic_ns();  // what it has is that old at most
   stack::Memory memory;
   stack::Prototypes protos;
-  Reader(pid_t pid, const stack::Layout& layout)
-      : memory(pid, monotonic_ns() + kReadingNs), protos(memory, layout) {}
+  Reader(pid_t pid, const stack::Layout& layout, const ReadingTime& time)
+      : memory(pid, [&time] { return time.is_over(); }), protos(memory, layout) {}
 };
 
 Functions::Functions(pid_t pid, KernelSymbols& kernel) : pid_(pid), kernel_(kernel) {}
@@ -96,7 +96,7 @@ void Functions::add_image(const LuaImage& image) {
 
 Functions::Reader& Functions::reader(size_t image) {
   if (reader_ == nullptr || reader_image_ != image)
-    reader_ = std::make_unique<Reader>(pid_, images_[image]->layout);
+    reader_ = std::make_unique<Reader>(pid_, images_[image]->layout, time_);
   reader_image_ = image;
   return *reader_;
 }
@@ -122,21 +122,40 @@ uint32_t Functions::check_of(const Image& image, const stack::Proto& p) const {
   return walk_mix(chunk_address(image, p).value_or(0), p.first_line, p.size);
 }
 
-FunctionLine Functions::lua(size_t image, std::span<const LuaFrame> stack, size_t i) {
+FunctionLine Functions::lua(size_t image, std::span<const LuaFrame> stack, size_t i,
+                            uint64_t taken_ns) {
   const LuaFrame& frame = stack[i];
   if (image >= images_.size()) return {};
   const Image& im = *images_[image];
   if (frame.kind == WALK_LUA)
     if (const auto known = lua_.find(key_of(frame.what, frame.check)); known != lua_.end())
       return {known->second.id, line_of(im, known->second, frame.pc)};
+  time_.begin();
+  const FunctionLine found = read_function(image, stack, i, taken_ns);
+  time_.end();
+  return found;
+}
+
+// Null: it has been freed since, and there may be another one now.
+const stack::Proto* Functions::same_proto(size_t image, const LuaFrame& frame) {
   const stack::Proto* const p = proto_of(image, frame);
+  const bool same =
+      p != nullptr && (frame.kind != WALK_LUA || check_of(*images_[image], *p) == frame.check);
+  return same ? p : nullptr;
+}
+
+FunctionLine Functions::read_function(size_t image, std::span<const LuaFrame> stack, size_t i,
+                                      uint64_t taken_ns) {
+  const stack::Proto* p = same_proto(image, stack[i]);
+  if (p == nullptr && reader(image).begun_ns < taken_ns) {  // it may be newer than what was read
+    reader_.reset();
+    p = same_proto(image, stack[i]);
+  }
   if (p == nullptr) return {};
-  const uint32_t check = check_of(im, *p);
-  // It has been freed since, and there is another one now.
-  if (frame.kind == WALK_LUA && check != frame.check) return {};
-  const auto known = lua_.find(key_of(p->address, check));
+  const Image& im = *images_[image];
+  const auto known = lua_.find(key_of(p->address, check_of(im, *p)));
   const LuaFunction& f = known != lua_.end() ? known->second : describe(image, *p, stack, i);
-  return {f.id, line_of(im, f, frame.pc)};
+  return {f.id, line_of(im, f, stack[i].pc)};
 }
 
 uint32_t Functions::line_of(const Image& image, const LuaFunction& f, uint64_t pc) const {
@@ -211,11 +230,11 @@ uint64_t other_key(uint16_t type, uint64_t number) {
 
 }  // namespace
 
-uint32_t Functions::c_function(uint64_t address) {
+uint32_t Functions::c_function(uint64_t address, std::string_view name) {
   lt_func f{};
   f.type = LT_FUNC_C;
   f.addr = address;
-  return number_of(other_key(LT_FUNC_C, address), f, "", "");
+  return number_of(other_key(LT_FUNC_C, address), f, "", name);
 }
 
 uint32_t Functions::builtin(uint32_t number) {

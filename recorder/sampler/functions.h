@@ -13,10 +13,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "recorder/sampler/kernel_symbols.h"
+#include "recorder/sampler/reading_time.h"
 #include "recorder/sampler/wire.h"
 #include "recorder/stack/proto.h"
 #include "recorder/vm/lua_image.h"
@@ -43,9 +45,10 @@ class Functions {
   void add_image(const LuaImage& image);
   size_t images() const { return images_.size(); }
 
-  // The function of frame `i` of a stack of that LuaJIT.
-  FunctionLine lua(size_t image, std::span<const LuaFrame> stack, size_t i);
-  uint32_t c_function(uint64_t address);
+  // The function of frame `i` of a stack of that LuaJIT, of a sample that was taken then.
+  FunctionLine lua(size_t image, std::span<const LuaFrame> stack, size_t i, uint64_t taken_ns);
+  // name: of a function of no file.
+  uint32_t c_function(uint64_t address, std::string_view name = "");
   uint32_t builtin(uint32_t number);
   uint32_t kernel(uint64_t address);
   // Is it the kernel's code that changes from one thread to the next, or a BPF program?
@@ -77,6 +80,9 @@ class Functions {
   };
   Reader& reader(size_t image);
   const stack::Proto* proto_of(size_t image, const LuaFrame& frame);
+  const stack::Proto* same_proto(size_t image, const LuaFrame& frame);
+  FunctionLine read_function(size_t image, std::span<const LuaFrame> stack, size_t i,
+                             uint64_t taken_ns);
   static std::optional<uint64_t> chunk_address(const Image& image, const stack::Proto& p);
   uint32_t check_of(const Image& image, const stack::Proto& p) const;
   LuaFunction& describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
@@ -88,6 +94,7 @@ class Functions {
   const pid_t pid_;
   KernelSymbols& kernel_;
   std::vector<std::unique_ptr<Image>> images_;
+  ReadingTime time_;
   std::unique_ptr<Reader> reader_;
   size_t reader_image_ = 0;
   std::unordered_map<uint64_t, LuaFunction> lua_;  // by address and check

@@ -46,6 +46,7 @@ void Modules::refresh() {
   unnamed_.clear();
   for (const Mapping& m : mappings_of(memory_.pid())) {
     const bool image = m.inode != 0 || m.path == "[vdso]";
+    if (m.path == "[vdso]") vdso_ = m.start, vdso_end_ = m.end;
     if (image && m.offset == 0) add_image(m.start, m.end);
     if (!image && m.executable && unnamed_.size() < kMaxUnnamed) unnamed_[m.start] = m.end;
   }
@@ -78,6 +79,24 @@ void Modules::add_image(uint64_t start, uint64_t end) {
     m.end = bias + p.p_vaddr + p.p_memsz;
     modules_[bias + p.p_vaddr] = m;
   }
+}
+
+// Other code of the vDSO, which has no symbol, is "[vdso]".
+void Modules::read_vdso() {
+  vdso_read_ = true;
+  std::string image(std::min<uint64_t>(vdso_end_ - vdso_, kMaxVdso), 0);
+  if (!read(vdso_, image.data(), image.size())) image.clear();
+  vdso_functions_ = {{vdso_, vdso_end_, "[vdso]"}};
+  for (VdsoFunction& f : vdso_functions(image))
+    vdso_functions_.push_back({vdso_ + f.begin, vdso_ + f.end, std::move(f.name)});
+}
+
+const VdsoFunction* Modules::vdso_at(uint64_t pc) {
+  if (pc < vdso_ || pc >= vdso_end_) return nullptr;
+  if (!vdso_read_) read_vdso();
+  for (size_t i = vdso_functions_.size(); i-- > 1;)
+    if (pc >= vdso_functions_[i].begin && pc < vdso_functions_[i].end) return &vdso_functions_[i];
+  return &vdso_functions_[0];
 }
 
 // Libraries that are loaded while the process runs are found when their code is; other code, such
@@ -153,7 +172,7 @@ void Modules::forget_rows() {
 
 size_t Modules::memory() const {
   return bytes_ + rows_bytes_ + modules_.size() * (kNode + sizeof(Module)) +
-         unnamed_.size() * (kNode + 8);
+         unnamed_.size() * (kNode + 8) + vdso_functions_.capacity() * sizeof(VdsoFunction);
 }
 
 // It looks at once which images there are.
@@ -161,6 +180,8 @@ void Modules::forget() {
   forget_rows();
   modules_.clear();
   unnamed_.clear();
+  vdso_read_ = false;
+  vdso_functions_ = {};
   bytes_ = 0;
   refreshed_ns_ = 0;
 }

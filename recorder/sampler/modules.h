@@ -15,6 +15,7 @@
 
 #include "recorder/os/guarded_memory.h"
 #include "recorder/sampler/call_frame.h"
+#include "recorder/sampler/vdso.h"
 
 namespace luatrace::record::sampler {
 
@@ -28,6 +29,10 @@ class Modules {
     const Row* row = nullptr;  // null: no information; valid until the next call
   };
   Place find(uint64_t pc);
+
+  // The function of the vDSO at an address; null: that is other code. Valid
+  // until the next call.
+  const VdsoFunction* vdso_at(uint64_t pc);
 
   // Bytes of what is known. What is forgotten is read again when it is needed.
   size_t memory() const;
@@ -44,6 +49,7 @@ class Modules {
   Module* module_at(uint64_t pc);
   void refresh();
   void add_image(uint64_t start, uint64_t bias_limit);
+  void read_vdso();
   void load(Module& m);
   void forget_rows();
   std::optional<FrameEntry> entry_for(Module& m, uint64_t pc);
@@ -54,6 +60,9 @@ class Modules {
   std::map<uint64_t, Module> modules_;    // by their begin
   std::map<uint64_t, uint64_t> unnamed_;  // executable memory of no file: begin, end
   std::unordered_map<uint64_t, std::optional<Row>> rows_;  // by address
+  uint64_t vdso_ = 0, vdso_end_ = 0;
+  bool vdso_read_ = false;
+  std::vector<VdsoFunction> vdso_functions_;  // addresses in the process; the first is for the rest
   uint64_t refreshed_ns_ = 0, pause_ns_ = 0;
   size_t bytes_ = 0, rows_bytes_ = 0;  // of tables, of rows
 };

@@ -112,8 +112,11 @@ void SampledProcess::add_kernel(std::span<const uint64_t> addresses, bool off_cp
 void SampledProcess::add_native(const std::vector<NativeFrame>& frames) {
   constexpr uint64_t kValue = (uint64_t{1} << 60) - 1;
   for (const NativeFrame& f : frames)
-    frames_.push_back(
-        sample_frame(f.is_return ? LT_FRAME_RETURN : LT_FRAME_NATIVE, f.address & kValue));
+    if (const VdsoFunction* const v = modules_.vdso_at(f.address - f.is_return))
+      frames_.push_back(function_frame(functions_.c_function(v->begin, v->name)));
+    else
+      frames_.push_back(
+          sample_frame(f.is_return ? LT_FRAME_RETURN : LT_FRAME_NATIVE, f.address & kValue));
 }
 
 // The C functions that run, above all Lua frames.
@@ -176,13 +179,14 @@ void SampledProcess::add_lua(const smp_record& record, const StackCopy& stack) {
     }
     drop_c_function(f);
     if (f.kind == WALK_C) {
+      if (!shown_.user) continue;
       frames_.push_back(function_frame(functions_.c_function(f.what)));
     } else if (f.kind == WALK_BUILTIN) {
       frames_.push_back(function_frame(functions_.builtin(static_cast<uint32_t>(f.what))));
     } else if (f.kind == WALK_COROUTINE) {
       frames_.push_back(sample_frame(LT_FRAME_COROUTINE, static_cast<uint32_t>(f.pc)));
     } else if (f.kind == WALK_LUA || f.kind == WALK_LUA_CODE) {
-      const FunctionLine known = functions_.lua(record.mapped, lua_, i);
+      const FunctionLine known = functions_.lua(record.mapped, lua_, i, record.time);
       known.id != 0 ? frames_.push_back(function_frame(known.id, known.line)) : add_unknown();
     } else {
       add_unknown();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "recorder/os/clock.h"
 
@@ -14,12 +15,11 @@ constexpr uint64_t kLookingNs = 10 * kMillisecond;  // for mappings of pages tha
 
 }  // namespace
 
-Memory::Memory(pid_t pid, uint64_t deadline_ns)
-    : memory_(pid, kLookingNs), deadline_ns_(deadline_ns) {}
+Memory::Memory(pid_t pid, std::function<bool()> is_late)
+    : memory_(pid, kLookingNs), is_late_(std::move(is_late)) {}
 
-bool Memory::is_late() const {
-  return monotonic_ns() > deadline_ns_;
-}
+Memory::Memory(pid_t pid, uint64_t deadline_ns)
+    : Memory(pid, [deadline_ns] { return monotonic_ns() > deadline_ns; }) {}
 
 size_t Memory::cached() const {
   return pages_.size() * (kPage + 64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory: the memory of a process that does not run, page by page. Invariants: each page is read
 // once, so everything that is read belongs to one moment; no read waits for a file system or for
-// another program (guarded_memory.h), nor begins after the deadline; the cache has a limit.
+// another program (guarded_memory.h), nor begins when it is too late; the cache has a limit.
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ namespace luatrace::record::stack {
 
 class Memory {
  public:
+  Memory(pid_t pid, std::function<bool()> is_late);
   // deadline_ns: of the monotonic clock.
   Memory(pid_t pid, uint64_t deadline_ns);
 
@@ -34,7 +36,7 @@ class Memory {
   // Bytes of that memory; empty if not all can be read.
   std::string bytes(uint64_t address, size_t size);
 
-  bool is_late() const;
+  bool is_late() const { return is_late_(); }
   size_t cached() const;  // bytes
 
  private:
@@ -49,7 +51,7 @@ class Memory {
 
   GuardedMemory memory_;
   std::optional<PageMap> map_;  // from the first read on: it is an open file
-  uint64_t deadline_ns_;
+  std::function<bool()> is_late_;
   std::array<Recent, 256> recent_;                             // by number
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;  // null: not readable
 };

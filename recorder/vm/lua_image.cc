@@ -266,14 +266,10 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
   return found;
 }
 
-std::string explain_no_lua(pid_t pid, const LuaSearch& search) {
-  if (search.error != 0) return explain_no_access(pid, search.error);
-  if (!search.unusable.empty()) return "cannot be recorded: " + search.unusable[0];
-  const ProcessFacts facts = read_process(pid);
+std::string explain_other_lua(pid_t pid) {
   const auto others = find_other_lua(pid);
-  if (others.empty())
-    return "has no LuaJIT in it: its program is " + printable(facts.exe) +
-           " (to check: grep -i lua /proc/" + std::to_string(pid) + "/maps)";
+  if (others.empty()) return "";
+  const ProcessFacts facts = read_process(pid);
   std::string text = "has no LuaJIT with tracepoints; it has:";
   for (const auto& o : others) {
     const bool program = o.path == facts.exe;
@@ -281,6 +277,15 @@ std::string explain_no_lua(pid_t pid, const LuaSearch& search) {
             (program ? "part of the program itself" : "a library") + ", without tracepoints;";
   }
   return text + " replace it by a LuaJIT with tracepoints and restart the program";
+}
+
+std::string explain_no_lua(pid_t pid, const LuaSearch& search) {
+  if (search.error != 0) return explain_no_access(pid, search.error);
+  if (!search.unusable.empty()) return "cannot be recorded: " + search.unusable[0];
+  const std::string others = explain_other_lua(pid);
+  if (!others.empty()) return others;
+  return "has no LuaJIT in it: its program is " + printable(read_process(pid).exe) +
+         " (to check: grep -i lua /proc/" + std::to_string(pid) + "/maps)";
 }
 
 }  // namespace luatrace::record

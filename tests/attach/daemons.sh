@@ -149,7 +149,7 @@ if [ "$3" = reported ]; then
   passes 20
   kill -INT $recorder
   finish 122
-  logged '[0-9,]+ descendants? had ended before its program was known' ||
+  logged '[0-9,]+ descendants? had ended before (its program was|their programs were) known' ||
     fail "children that ended early are not mentioned: $(cat "$scratch/record.err")"
   kill $target
   ended 143

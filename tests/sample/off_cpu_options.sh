@@ -43,7 +43,7 @@ take kernel --kernel-only
 none kernel '[LN]:'
 some kernel 'K:.*wait'
 take lua --lua-only
-none lua '[NK]:'
+none lua '[NKC]:'
 some lua 'L:[^;]*:waiting'
 take children --children
 [ "$(cut -d' ' -f1 "$scratch/children.txt" | sort -u | wc -l)" -gt 1 ] || fail "children's waits are missing"
@@ -53,6 +53,8 @@ take children --children
 "$analyze" "$scratch/all.bin" >"$scratch/summary"
 grep -Eq '^duration .*\(blocked [0-9.]+ (ms|s)' "$scratch/summary" && grep -Eq '^samples .* of blocked time' "$scratch/summary" ||
   fail "the summary: $(head -n 6 "$scratch/summary")"
+"$analyze" --format folded --frames L -o "$scratch/folded" "$scratch/all.bin"
+grep -q ';builtin#[0-9][0-9]*[ ;]' "$scratch/folded" && ! grep 'builtin#builtin' "$scratch/folded" || fail "builtins are not as builtin#36"
 "$analyze" --flame="$scratch/flame.html" "$scratch/all.bin"
 grep -q 'blocked time' "$scratch/flame.html" || fail "the page does not say so"
 same "--json" "$("$analyze" --json "$scratch/all.bin" | jq -r .trace.sampled)" off_cpu

@@ -39,13 +39,40 @@ take kernel --kernel-only
 none kernel '[LN]:'
 some kernel 'K:'
 take lua --lua-only
-none lua '[NK]:'
+none lua '[NKC]:'
 some lua 'L:[^;]*:sorting'
 take short --max-stack 2
 same "deepest stack" "$(awk '{ n = split($3, f, ";"); if (n > max) max = n } END { print max }' "$scratch/short.txt")" 2
 some short 'truncated'
 
 refuses 'no such' "$record" --sample 99 -o "$scratch/x.bin" -p 999999999
+# A thread that is not one of the process.
+status=0
+"$record" --sample 99 --tid $$ -o "$scratch/tid.bin" -p $pid -d 1 2>"$scratch/tid.err" || status=$?
+same "status for a thread of another process" $status 120
+grep -q -- "--tid $$: there is no such thread (not in /proc/$pid/task)" "$scratch/tid.err" || fail "$(cat "$scratch/tid.err")"
+[ ! -e "$scratch/tid.bin" ] || fail "a file for no thread"
+"$record" --sample 499 --tid $$ --children -q -o "$scratch/tid.bin" -p $$ -d 0.3 2>"$scratch/tid.err" || true
+! grep 'no such thread' "$scratch/tid.err" || fail "refused a thread of a descendant"
+
+# Nothing is said, and nothing is there, unless samples came.
+"$record" --sample 99 --tid $$ -o "$scratch/none.bin" -- true 2>"$scratch/none.err" || fail "status $?"
+grep -q 'nothing was recorded: no sample came' "$scratch/none.err" || fail "no word about nothing: $(cat "$scratch/none.err")"
+
+# A signal before it records: as soon as it takes signals. If it records already, that is a recording.
+takes_signals() { [ $(((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$recorder/status") | 0x$(awk '/^SigBlk/ { print $2 }' "/proc/$recorder/status")) & 2)) -ne 0 ]; }
+setsid "$record" --sample 99 -o "$scratch/early.bin" -p $pid 2>"$scratch/early.err" &
+recorder=$!
+runs $recorder "$record"
+within 30 "the recorder to take signals" takes_signals
+kill -INT $recorder
+status=0
+wait $recorder || status=$?
+if [ $status -eq 130 ]; then
+  grep -q 'nothing was recorded and no file was written: a signal came before' "$scratch/early.err" || fail "no word: $(cat "$scratch/early.err")"
+  [ ! -e "$scratch/early.bin" ] || fail "it has left a file"
+fi
+
 refuses 'exclude each other' "$record" --sample 99 --user-only --lua-only -o "$scratch/x.bin" -- true
 refuses 'needs --sample' "$record" --max-stack 9 -o "$scratch/x.bin" -- true
 refuses 'between 1 and 10,000' "$record" --sample 0 -o "$scratch/x.bin" -- true

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A LuaJIT whose ABI note cannot be used: only C functions are sampled. That is said, once, also of processes that
-# end soon.
+# A LuaJIT whose ABI note cannot be used, or that has none of our notes: only C functions are sampled. That is said,
+# once, with -q, too, and also of processes that end soon.
 #
 #   refused.sh RECORD LUAJIT
 source "$(dirname "$0")/../lib.sh"
@@ -30,6 +30,8 @@ def write(name, at, value):
 write("checksum", rules + 8, crc ^ 1)
 write("rules", rules + 12, count + 1)
 write("version", contents, 99)
+with open(sys.argv[2] + "/plain", "wb") as f:  # the notes are somebody else's
+    f.write(data.replace(b"luatrace\0", b"LUAtrace\0"))
 END
 cat >"$scratch/busy.lua" <<'END'
 local function busy(cpu) while os.clock() < cpu do end end
@@ -38,13 +40,22 @@ END
 
 refused() { # NAME REASON
   chmod +x "$scratch/$1"
-  "$record" --sample 997 -o "$scratch/$1.bin" -- bash -c 'for i in 1 2 3; do "$0" "$1"; done' \
+  "$record" --sample 997 "${@:3}" -o "$scratch/$1.bin" -- bash -c 'for i in 1 2 3; do "$0" "$1"; done' \
     "$scratch/$1" "$scratch/busy.lua" 2>"$scratch/$1.err" || fail "$1: status $?"
-  same "messages about $1" "$(grep -c "only its C functions are sampled: .*/$1 cannot be used: $2" "$scratch/$1.err" || true)" 1
+  same "messages about $1" "$(grep -c "only its C functions are sampled: .*/$1$2" "$scratch/$1.err" || true)" 1
   samples "$scratch/$1.bin" >"$scratch/$1.txt"
   [ "$(grep -c "N:.*/$1" "$scratch/$1.txt" || true)" -gt 20 ] || fail "$1: no C functions"
   same "Lua functions with $1" "$(grep -c 'L:' "$scratch/$1.txt" || true)" 0
 }
-refused checksum '.*(wrong checksum)'
-refused rules 'the rules in its ABI note are invalid'
-refused version 'its ABI note has version 99'
+refused checksum ' cannot be used: .*(wrong checksum)'
+refused rules ' cannot be used: the rules in its ABI note are invalid' -q
+refused version ' cannot be used: its ABI note has version 99'
+plain=': LuaJIT 2.*, without tracepoints; replace it by a LuaJIT with tracepoints'
+refused plain "$plain"
+refused plain "$plain" -q
+
+"$scratch/plain" -e 'local t = os.clock() while os.clock() - t < 60 do end' &
+pid=$!
+works $pid 5
+"$record" --sample 997 -q -o "$scratch/p.bin" -p $pid -d 0.5 2>"$scratch/p.err" || fail "-p: status $?"
+same "messages with -p" "$(grep -c "process $pid: only its C functions are sampled: .*/plain$plain" "$scratch/p.err" || true)" 1

@@ -26,7 +26,8 @@ std::string file_of(const FunctionName& f, const std::string& root) {
 
 std::string tagged(const FunctionName& f, const FrameName& n, const char* lua) {
   if (f.kind == FunctionKind::kLua) return lua + n.file + ':' + line_text(f);
-  if (f.kind == FunctionKind::kBuiltin) return "builtin#" + n.name;
+  if (f.kind == FunctionKind::kBuiltin)  // samples have only its number, as builtin#36
+    return (n.name.starts_with("builtin#") ? "" : "builtin#") + n.name;
   if (f.kind == FunctionKind::kC) return "C:" + n.name;
   if (f.kind == FunctionKind::kKernel) return "K:" + n.name;
   return n.name;
