@@ -29,7 +29,8 @@
 #define WALK_ENTRIES 64     /* C frames that are passed at once */
 #define WALK_SNAPSHOTS 1024 /* of one trace */
 #define WALK_INLINED 32     /* calls inlined at one place */
-#define WALK_DEPTH 64       /* slots of the C stack that are searched */
+#define WALK_DEPTH 1024     /* slots of the C stack that are searched, */
+#define WALK_PIECE 64       /* so many at once */
 #define WALK_BETWEEN 64     /* IR instructions between two snapshots */
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
 #define WALK_WORDS 128      /* of memory that is read at once */
@@ -325,8 +326,10 @@ WALK_FN int walk_resumer(struct walk* w) {
   if (ret > w->text && ret < w->text_end) {
     w->frame = at + WALK_OFFSET(w->abi.cf_size);
     w->L = WALK_CFRAME(w->frame, L, 8);
-    /* Its own C frame has flags only in the coroutine. */
+    /* Its own C frame has flags only in the coroutine. If it is not there, it does not wait. */
+    const uint64_t waits = w->frame;
     w->frame = WALK_L(cframe);
+    if (walk_plain(w, w->frame) != waits) return 0;
   } else {
     w->L = WALK_L(resumer);
     w->frame = w->L != 0 ? WALK_L(cframe) : 0;

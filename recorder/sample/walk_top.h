@@ -187,25 +187,30 @@ WALK_INLINE int walk_saved(struct walk* w) {
   return walk_unknown(w, 0);
 }
 
-WALK_GLOBAL int walk_yield_step(struct walk* w, uint32_t i) {
+WALK_GLOBAL int walk_stopped_step(struct walk* w, uint32_t i) {
   if (!w) return 1;
-  const uint64_t at = w->r.sp + 8 * i, ret = walk_get(w, WALK_THE_CFRAME, at, 8);
+  WALK_HIDE(i); /* the verifier needs its value */
+  const uint64_t at = w->r.sp + 8ull * i;
+  /* The calls of a BPF program have a limit in their depth: these are inlined. */
+  if (i % WALK_PIECE == 0) walk_load(w, WALK_THE_CFRAME, at, 8 * WALK_PIECE + 128);
+  const uint64_t ret = walk_take(w, WALK_THE_CFRAME, at, 8);
   if (ret <= w->text || ret >= w->text_end ||
-      walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_L), 8) != w->L ||
-      walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_prev), 8) != 0)
+      walk_take(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_L), 8) != w->L ||
+      walk_take(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_prev), 8) != 0)
     return 0;
   w->loop.frame = at + 8;
   return 1;
 }
 
-/* lua_yield() forgets the C frame, but has not returned to it: looks for it on the C stack. The
-** address; 0: it is not there. */
-WALK_FN uint64_t walk_yield(struct walk* w) {
+/* L has stopped, by lua_yield() or by an error that is being thrown: its last C frame is forgotten,
+** but C code has not returned to it. Looks for it on the C stack. The address; 0: it is not
+** there. */
+WALK_GLOBAL uint64_t walk_stopped(struct walk* w) {
+  if (!w) return 0;
   w->loop.frame = 0;
-  /* The status, 1, is stored a moment after that. */
-  if ((uint8_t)WALK_STATE(w->L, status, 1) > 1) return 0;
-  walk_fetch(w, WALK_THE_CFRAME, w->r.sp, 8 * WALK_DEPTH + 128);
-  WALK_LOOP(w, WALK_DEPTH, walk_yield_step) continue;
+  if (w->L == WALK_G(mainthref)) return 0; /* nobody resumes it */
+  WALK_LOOP(w, WALK_DEPTH, walk_stopped_step) continue;
+  w->blocks[WALK_THE_CFRAME].size = 0;
   return w->loop.frame;
 }
 
@@ -213,7 +218,7 @@ WALK_INLINE int walk_in_c(struct walk* w) {
   const uint64_t plain = walk_plain(w, w->frame);
   if (w->frame == 0) { /* L has stopped. Does its resumer run again, or the host? */
     w->state = WALK_IN_C;
-    return walk_left(w, walk_yield(w));
+    return walk_left(w, walk_stopped(w));
   }
   if (w->jit_base != 0) return walk_in_compiled(w);
   if (w->vmstate == w->abi.st_exit) return walk_exit(w);

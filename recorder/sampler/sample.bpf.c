@@ -136,6 +136,17 @@ static __always_inline __u32 walk_rule(struct walk *w, __u64 offset) {
 
 /* -- Which Lua VM ---------------------------------------------------------------------- */
 
+/* The current coroutine has stopped, but its resumer is not yet the current one. A C frame of one of
+** them; 0: no Lua runs. */
+static __always_inline __u64 stopped_frame(struct work *k, __u64 g, __u64 L) {
+  struct walk *w = &k->walk;
+  __u64 resumer = WALK_STATE(L, resumer, 8);
+  if (resumer != 0) return walk_plain(w, WALK_STATE(resumer, cframe, 8));
+  w->g = g;
+  w->L = L;
+  return walk_stopped(w);
+}
+
 /* Is there a Lua VM? Then its C frame is in k->found_frame. What cannot be read is not tried again. */
 static __noinline bool is_vm(struct work *k, __u64 g) {
   struct walk *w = &k->walk;
@@ -144,6 +155,7 @@ static __noinline bool is_vm(struct work *k, __u64 g) {
   if (L == 0 || !walk_fetch(w, WALK_THE_STATE, L, w->abi.L_size)) return false;
   if (WALK_STATE(L, glref, 8) != g) return false;
   k->found_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
+  if (k->found_frame == 0) k->found_frame = stopped_frame(k, g, L);
   return true;
 }
 
@@ -180,7 +192,7 @@ static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
   bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
   if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
-      (in_text || k->found_frame == 0 || on_stack(k))) return candidate;
+      (in_text || on_stack(k))) return candidate;
   k->found = 0;
   k->vm = walk_word(w, vms);
   for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;

@@ -120,7 +120,10 @@ void SampledProcess::add_native(const std::vector<NativeFrame>& frames) {
 void SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
   const smp_mapped* const m = mapped(record);
   PartLimits limits;
-  if (m != nullptr) limits = {m->text, m->text_end, record.lua_frame};
+  if (m != nullptr)
+    limits = {m->text, m->text_end, record.lua_frame};
+  else if (!mapped_.empty())  // no VM was found: there is no frame of one, or it is not known
+    limits = {mapped_[0].text, mapped_[0].text_end, 0};
   part_.clear();
   const PartEnd end = unwind(modules_, registers_of(record.r), true, stack, limits, part_);
   add_native(part_);
