@@ -186,6 +186,13 @@ static void rules_coroutines(struct rules* s, uint32_t call) {
   for (uint32_t i = after; i < limit; i++)
     if (RULES_IS(s, i, "\x4c\x89\x5a\xf8"))
       rules_set(s, i + 4, RULES_FIND(s, i, limit, "\x48\x8b\x5c\x24\x18") + 1, LT_RULE_SAVED_LINK);
+  /* L_base is right where it calls C, to throw the coroutine's error, too: the copy of base in rbp
+  ** was for another path, which moves results. */
+  for (uint32_t i = after; i < limit; i++)
+    if (rules_call(s, i) == 5 && s->rule[i + 5] == LT_RULE_SAVED) {
+      rules_set(s, i, i + 1, LT_RULE_BASE);
+      rules_set(s, i + 5, i + 6, LT_RULE_BASE);
+    }
 }
 
 /* Sets s->rule. Returns 0 if this does not look like the code of a known interpreter. */

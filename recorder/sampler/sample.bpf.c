@@ -211,19 +211,20 @@ static long take_end(struct task_struct *task, struct vm_area_struct *vma, void 
 /* The kernel maps nothing else so close to main()'s stack: it leaves 128 MB or more. */
 #define MAIN_STACK (64u << 20)
 
-/* What the C library keeps of a thread is above its stack, in the same mapping. */
-#define THREAD_SIZE 0x1000
-
-/* The end of the C stack: of its mapping, or of what main() has been given; 0: not known. */
+/*
+** The end of the C stack: of what main() has been given; where the C library keeps the thread's own data,
+** above its stack (stacks may be side by side in one mapping); or of the mapping. 0: not known.
+*/
 static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
   __u64 end = 0, start = BPF_CORE_READ(task, mm, start_stack);
+  __u64 own = BPF_CORE_READ(task, thread.fsbase);
   if (start > sp && start - sp < MAIN_STACK) return start;
-  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma)) {
+  if (own <= sp || own - sp >= MAIN_STACK) own = 0;
+  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
     bpf_find_vma(task, sp, take_end, &end, 0);
-  } else { /* before Linux 5.17 */
-    end = BPF_CORE_READ(task, thread.fsbase);
-    end = end > sp && end - sp < MAIN_STACK ? end + THREAD_SIZE : 0;
-  }
+  else /* before Linux 5.17 */
+    end = own;
+  if (own != 0 && own < end) end = own;
   return start > sp && start < end ? start : end;
 }
 

@@ -117,7 +117,8 @@ void SampledProcess::add_native(const std::vector<NativeFrame>& frames) {
 }
 
 // The C functions that run, above all Lua frames.
-void SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
+// Returns false if the C stack ends before the VM's frame: that is on another stack.
+bool SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
   const smp_mapped* const m = mapped(record);
   PartLimits limits;
   if (m != nullptr)
@@ -125,11 +126,14 @@ void SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
   else if (!mapped_.empty())  // no VM was found: there is no frame of one, or it is not known
     limits = {mapped_[0].text, mapped_[0].text_end, 0};
   part_.clear();
+  if (!shown_.user) return true;
   const PartEnd end = unwind(modules_, registers_of(record.r), true, stack, limits, part_);
   add_native(part_);
   const bool whole = m == nullptr ? end == PartEnd::kOutermost
                                   : end == PartEnd::kInterpreter || end == PartEnd::kNoFile;
+  if (m != nullptr && end == PartEnd::kOutermost) return false;
   if (!whole) add_unknown();
+  return true;
 }
 
 // The C functions from one that has entered Lua, up to the next Lua frame or the outermost one.
@@ -209,9 +213,12 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
   frames_.clear();
   part_.clear();
   if (shown_.kernel) add_kernel(kernel, (record.flags & SMP_OFF_CPU) != 0);
-  if (shown_.user) add_top(record, stack);
-  if (shown_.lua && mapped(record) != nullptr) add_lua(record, stack);
-  if (!write(record)) lost_++;
+  // Of a stack that a program has made itself only its C functions say whose it is.
+  const bool has_lua = add_top(record, stack);
+  if (shown_.lua && has_lua && mapped(record) != nullptr) add_lua(record, stack);
+  smp_record shown = record;
+  if (!has_lua) shown.g = shown.request = shown.coroutine = 0;
+  if (!write(shown)) lost_++;
 }
 
 void SampledProcess::begin_stream(const smp_record& record) {
