@@ -215,16 +215,19 @@ static long take_end(struct task_struct *task, struct vm_area_struct *vma, void 
 ** The end of the C stack: of what main() has been given; where the C library keeps the thread's own data,
 ** above its stack (stacks may be side by side in one mapping); or of the mapping. 0: not known.
 */
-static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
+static __always_inline __u64 stack_end(struct work *k, struct task_struct *task, __u64 sp) {
   __u64 end = 0, start = BPF_CORE_READ(task, mm, start_stack);
   __u64 own = BPF_CORE_READ(task, thread.fsbase);
   if (start > sp && start - sp < MAIN_STACK) return start;
-  if (own <= sp || own - sp >= MAIN_STACK) own = 0;
+  __u64 ids = bpf_get_current_pid_tgid();
+  /* Those of the first thread are not above its stack. */
+  if (own <= sp || own - sp >= MAIN_STACK || ids >> 32 == (__u32)ids) own = 0;
   if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
     bpf_find_vma(task, sp, take_end, &end, 0);
   else /* before Linux 5.17 */
     end = own;
-  if (own != 0 && own < end) end = own;
+  if (own != 0 && own <= end) return own;
+  k->record.flags |= SMP_MADE_STACK;
   return start > sp && start < end ? start : end;
 }
 
@@ -364,7 +367,7 @@ static __always_inline void take_sample(struct work *k, const struct smp_process
   k->record.r.r13 = k->regs[R13];
   k->record.r.r14 = k->regs[R14];
   k->record.r.r15 = k->regs[R15];
-  k->end = stack_end(task, k->sp);
+  k->end = stack_end(k, task, k->sp);
   walk_lua(k, p);
   emit(k, context);
   k->busy = 0;

@@ -117,7 +117,7 @@ void SampledProcess::add_native(const std::vector<NativeFrame>& frames) {
 }
 
 // The C functions that run, above all Lua frames.
-// Returns false if the C stack ends before the VM's frame: that is on another stack.
+// Returns false if the VM's frame is not known to be on this C stack.
 bool SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
   const smp_mapped* const m = mapped(record);
   PartLimits limits;
@@ -133,7 +133,7 @@ bool SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
                                   : end == PartEnd::kInterpreter || end == PartEnd::kNoFile;
   if (m != nullptr && end == PartEnd::kOutermost) return false;
   if (!whole) add_unknown();
-  return true;
+  return whole || (record.flags & SMP_MADE_STACK) == 0;
 }
 
 // The C functions from one that has entered Lua, up to the next Lua frame or the outermost one.
