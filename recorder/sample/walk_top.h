@@ -27,6 +27,7 @@ WALK_INLINE int walk_unknown(struct walk* w, uint64_t base) {
 ** then this returns 0. */
 WALK_INLINE int walk_left(struct walk* w, uint64_t at) {
   w->frame = at != 0 ? at | (uint64_t)w->abi.cf_resume : 0;
+  if (at != 0) walk_entry(w);
   if (walk_resumer(w)) return 1;
   w->state = WALK_OUTSIDE;
   return 0;
@@ -87,6 +88,24 @@ WALK_FN int walk_exit(struct walk* w) {
   return walk_unknown(w, w->base);
 }
 
+/* The slots of a C frame that are above the stack pointer, at an instruction that saves registers
+** in it; the others have been left. */
+WALK_FN uint32_t walk_unsaved(struct walk* w) {
+  const uint32_t code = walk_u32(w, w->r.ip), all = (uint32_t)w->abi.cf_size / 8 - 1;
+  if ((code & 0xff) == 0x55) return all; /* push rbp, rbx, r15, r14, r13, r12; sub rsp, 40 */
+  if ((code & 0xff) == 0x53) return all - 1;
+  if ((code & 0xf8ff) == 0x5041) {
+    const uint32_t number = code >> 8 & 7;
+    if (number >= 4) return all - 2 - (7 - number);
+  }
+  return (code & 0xffffff) == 0xec8348 ? 5 : 0;
+}
+
+/* The C frame at `at` is not yet, or no longer, one of L's: what C code has called, or returns to. */
+WALK_INLINE void walk_not_linked(struct walk* w, uint64_t at) {
+  if (walk_plain(w, w->frame) != at) walk_add(w, WALK_ENTRY, at, 0);
+}
+
 WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
   const uint64_t pc = w->r.pc;
   if (rule == LT_RULE_RESUMED) {
@@ -94,7 +113,6 @@ WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
     w->frame = WALK_L(cframe);
     return walk_from(w, WALK_L(base), 0);
   }
-  const uint64_t plain = walk_plain(w, w->frame);
   if (w->frame == 0)
     return walk_left(w, rule >= LT_RULE_LEAVE ? w->r.sp - 8 * (rule - LT_RULE_LEAVE) : w->r.sp);
   switch (rule) {
@@ -123,14 +141,14 @@ WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
       walk_entry(w);
       return walk_from(w, pc, 0);
     case LT_RULE_ENTER:
-      if (plain == w->r.sp) walk_entry(w);
+      walk_not_linked(w, w->r.sp - 8ull * walk_unsaved(w));
       if (w->vmstate == w->abi.st_exit) return walk_exit(w);
       return walk_from(w, WALK_L(base), 0);
     default:
       break;
   }
   if (rule >= LT_RULE_LEAVE) {
-    if (plain == w->r.sp - 8 * (rule - LT_RULE_LEAVE)) walk_entry(w);
+    walk_not_linked(w, w->r.sp - 8 * (rule - LT_RULE_LEAVE));
     return walk_from(w, WALK_L(base), 0);
   }
   return walk_unknown(w, 0);

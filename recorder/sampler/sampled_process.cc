@@ -146,6 +146,7 @@ void SampledProcess::add_part(const smp_record& record, uint64_t c_frame, const 
   if (!stack.read(at_offset(c_frame, abi.cf_ret), ip) ||
       !stack.read(at_offset(c_frame, abi.cf_fp), fp))
     return add_unknown();
+  if (at_offset(c_frame, abi.cf_fp) < record.r.sp) fp = record.r.bp;  // not saved yet, or restored
   Registers r;
   r.set(kRip, ip);
   r.set(kRbp, fp);
@@ -204,7 +205,8 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
   const auto* const walk = reinterpret_cast<const walk_frame*>(parts.data());
   lua_.clear();
   for (uint32_t i = 0; i < record.nframes; i++)
-    lua_.push_back({walk[i].kind, walk[i].check, walk[i].what, walk[i].pc});
+    if (walk[i].kind != WALK_ENTRY || walk[i].what != 0)  // there may have been one
+      lua_.push_back({walk[i].kind, walk[i].check, walk[i].what, walk[i].pc});
   parts = parts.subspan(record.nframes * sizeof(walk_frame));
   const std::span kernel(reinterpret_cast<const uint64_t*>(parts.data()), record.nkernel);
   parts = parts.subspan(kernel.size_bytes());
