@@ -101,7 +101,8 @@ WALK_FN uint32_t walk_unsaved(struct walk* w) {
   return (code & 0xffffff) == 0xec8348 ? 5 : 0;
 }
 
-/* The C frame at `at` is not yet, or no longer, one of L's: what C code has called, or returns to. */
+/* The C frame at `at` is not yet, or no longer, one of L's: what C code has called, or returns to.
+ */
 WALK_INLINE void walk_not_linked(struct walk* w, uint64_t at) {
   if (walk_plain(w, w->frame) != at) walk_add(w, WALK_ENTRY, at, 0);
 }
