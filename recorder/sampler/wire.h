@@ -45,7 +45,8 @@ struct smp_process { /* key: its id, as the recorder sees it */
   uint32_t unused;
 };
 
-/* Flags of records. EXEC: no sample; the process has executed another program. MADE_STACK: the C stack
+/* Flags of records. EXEC: no sample; the process has executed another program. MADE_STACK: the C
+*stack
 ** is not known to be the thread's own: the program may have made it, beside others. */
 enum {
   SMP_USER_MODE = 1,
