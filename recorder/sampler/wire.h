@@ -46,8 +46,7 @@ struct smp_process { /* key: its id, as the recorder sees it */
 };
 
 /* Flags of records. EXEC: no sample; the process has executed another program. MADE_STACK: the C
-*stack
-** is not known to be the thread's own: the program may have made it, beside others. */
+** stack is not known to be the thread's own: the program may have made it, beside others. */
 enum {
   SMP_USER_MODE = 1,
   SMP_OFF_CPU = 2,
