@@ -186,6 +186,27 @@ static void rules_coroutines(struct rules* s, uint32_t call) {
   for (uint32_t i = after; i < limit; i++)
     if (RULES_IS(s, i, "\x4c\x89\x5a\xf8"))
       rules_set(s, i + 4, RULES_FIND(s, i, limit, "\x48\x8b\x5c\x24\x18") + 1, LT_RULE_SAVED_LINK);
+  /* L_base is right where it calls C, to throw the coroutine's error, too: the copy of base in rbp
+  ** was for another path, which moves results. */
+  for (uint32_t i = after; i < limit; i++)
+    if (rules_call(s, i) == 5 && s->rule[i + 5] == LT_RULE_SAVED) {
+      rules_set(s, i, i + 1, LT_RULE_BASE);
+      rules_set(s, i + 5, i + 6, LT_RULE_BASE);
+    }
+}
+
+/* vm_ffi_callback, up to where it is linked, and cont_ffi_callback from where it no longer is. Generated
+** code has already saved rbp for it. */
+static void rules_callbacks(struct rules* s, uint32_t i) {
+  const uint32_t n = sizeof(RULES_PROLOGUE) - 2;
+  if (i > 0 && i + n <= s->size && s->text[i - 1] != 0x55 &&
+      !memcmp(s->text + i, RULES_PROLOGUE + 1, n)) {
+    const uint32_t call = RULES_FIND(s, i, i + 256, "\xe8");
+    if (call < i + 256) rules_set(s, i, call + 1, LT_RULE_ENTER);
+  }
+  if (s->text[i] == 0xe8 && RULES_IS(s, i + 5, "\x48\x8b\x83") &&
+      RULES_IS(s, i + 12, "\xf2\x0f\x10\x43"))
+    rules_set(s, i + 5, i + 18, LT_RULE_ENTER);
 }
 
 /* Sets s->rule. Returns 0 if this does not look like the code of a known interpreter. */
@@ -197,6 +218,7 @@ static int rules_make(struct rules* s) {
     if (length != 0) rules_around_call(s, i, length);
     if (RULES_IS(s, i, "\x48\x89\x5a\xf8")) s->rule[i] = LT_RULE_LINK;
   }
+  for (uint32_t i = 0; i + 18 < s->size; i++) rules_callbacks(s, i);
   const uint32_t resume = rules_entries(s);
   rules_returns(s);
   for (uint32_t i = 0; i + 16 < s->size; i++)

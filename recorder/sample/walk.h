@@ -29,7 +29,8 @@
 #define WALK_ENTRIES 64     /* C frames that are passed at once */
 #define WALK_SNAPSHOTS 1024 /* of one trace */
 #define WALK_INLINED 32     /* calls inlined at one place */
-#define WALK_DEPTH 64       /* slots of the C stack that are searched */
+#define WALK_DEPTH 1024     /* slots of the C stack that are searched, */
+#define WALK_PIECE 64       /* so many at once */
 #define WALK_BETWEEN 64     /* IR instructions between two snapshots */
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
 #define WALK_WORDS 128      /* of memory that is read at once */
@@ -80,6 +81,8 @@ struct walk {
   uint64_t base, pc, link;
   uint64_t bottom, top; /* of L's stack: of its first frame, and above all */
   uint32_t coroutines;  /* that were passed */
+  uint32_t begun;       /* place of L's own frames in the list: of a C frame that has none in Lua */
+  uint32_t resumed;     /* L's last C frame is in the list */
   uint32_t listed;      /* the function of the frame at base is in the list, or to be left out */
   uint32_t state;       /* enum walk_state, when it has ended */
   uint32_t n;
@@ -290,7 +293,8 @@ WALK_GLOBAL int walk_entry_step(struct walk* w, uint32_t i) {
   const int32_t results = (int32_t)WALK_CFRAME(at, nres, 4);
   const int resumed = (w->frame & (uint64_t)w->abi.cf_resume) != 0;
   const int found = results >= 0 || resumed;
-  if (found) walk_add(w, WALK_ENTRY, at, 0);
+  if (found && !(resumed && w->resumed)) walk_add(w, WALK_ENTRY, at, 0);
+  if (resumed) w->resumed = 1;
   /* The last one of a coroutine stays: it leads to the resumer. */
   if (!resumed) w->frame = WALK_CFRAME(at, prev, 8);
   return found;
@@ -310,8 +314,14 @@ WALK_GLOBAL int walk_first_step(struct walk* w, uint32_t i) {
   return 0;
 }
 
-/* L is the coroutine that is walked from here. */
+/* L is the coroutine that is walked from here: its frames follow. */
 WALK_INLINE void walk_begin(struct walk* w) {
+  w->begun = w->n;
+  w->resumed = 0;
+  walk_add(w, WALK_ENTRY, 0, 0);
+}
+
+WALK_INLINE void walk_limits(struct walk* w) {
   w->bottom = WALK_L(stack) + 2 * WALK_SLOT;
   w->top = WALK_L(maxstack) + 64 * WALK_SLOT; /* with the reserve above */
 }
@@ -325,8 +335,10 @@ WALK_FN int walk_resumer(struct walk* w) {
   if (ret > w->text && ret < w->text_end) {
     w->frame = at + WALK_OFFSET(w->abi.cf_size);
     w->L = WALK_CFRAME(w->frame, L, 8);
-    /* Its own C frame has flags only in the coroutine. */
+    /* Its own C frame has flags only in the coroutine. If it is not there, it does not wait. */
+    const uint64_t waits = w->frame;
     w->frame = WALK_L(cframe);
+    if (walk_plain(w, w->frame) != waits) return 0;
   } else {
     w->L = WALK_L(resumer);
     w->frame = w->L != 0 ? WALK_L(cframe) : 0;
@@ -336,7 +348,47 @@ WALK_FN int walk_resumer(struct walk* w) {
   w->pc = 0;
   w->listed = 0;
   walk_begin(w);
+  walk_limits(w);
   return 1;
+}
+
+/* To the C frame that should have been passed at the bottom of L's stack, if there is one more than
+** there were frames of Lua called by C. */
+WALK_GLOBAL int walk_rest_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  WALK_HIDE(i); /* the verifier needs its value */
+  const uint64_t frame = w->loop.frame, at = walk_plain(w, frame);
+  if (frame == 0 || (frame & (uint64_t)w->abi.cf_resume) != 0) return 1;
+  if ((int32_t)WALK_CFRAME(at, nres, 4) >= 0) return 1;
+  w->loop.frame = WALK_CFRAME(at, prev, 8);
+  return 0;
+}
+
+/* Each entry gets the C frame of the next one. */
+WALK_GLOBAL int walk_shift_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  uint32_t to = w->loop.from, from = w->begun + 1 + i;
+  WALK_HIDE(to);
+  WALK_HIDE(from);
+  if (to >= WALK_FRAMES || from >= WALK_FRAMES || from >= w->n) return 1;
+  if (w->frames[from].kind != WALK_ENTRY) return 0;
+  w->frames[to].what = w->frames[from].what;
+  w->loop.from = from;
+  return 0;
+}
+
+/* C code has just entered Lua, or is about to return from it: its C frame is there, and no frame of
+** Lua is. It is the innermost one, so that all were listed one place too far outside. */
+WALK_FN void walk_shift(struct walk* w) {
+  w->loop.frame = w->frame;
+  WALK_LOOP(w, WALK_ENTRIES, walk_rest_step) continue;
+  const uint64_t rest = w->loop.frame;
+  if (rest == 0 || ((rest & (uint64_t)w->abi.cf_resume) != 0 && w->resumed)) return;
+  w->loop.from = w->begun;
+  WALK_LOOP(w, WALK_FRAMES, walk_shift_step) continue;
+  uint32_t last = w->loop.from;
+  WALK_HIDE(last);
+  if (last < WALK_FRAMES) w->frames[last].what = walk_plain(w, rest);
 }
 
 /* -- From frame to frame ------------------------------------------------------------- */
@@ -393,6 +445,7 @@ WALK_GLOBAL int walk_step(struct walk* w, uint32_t i) {
   if (w->truncated) return 1;
   if (end == 0) return 0;
   if (end < 0) walk_add(w, WALK_UNKNOWN, 0, 0);
+  if (end > 0 && w->base == w->bottom) walk_shift(w);
   walk_add(w, WALK_COROUTINE, w->L, (uint32_t)WALK_STATE(w->L, id, 4));
   if (++w->coroutines >= WALK_COROUTINES) {
     w->truncated = 1;
@@ -412,8 +465,12 @@ WALK_INLINE void walk_stack(struct walk* w) {
   w->L = WALK_G(cur_L);
   if (w->L == 0 || WALK_L(glref) != w->g) return;
   w->frame = WALK_L(cframe);
-  if (!walk_top(w)) return;
   walk_begin(w);
+  if (!walk_top(w)) {
+    w->n = 0;
+    return;
+  }
+  walk_limits(w);
   WALK_LOOP(w, WALK_STEPS, walk_step) continue;
 }
 

@@ -27,6 +27,7 @@ WALK_INLINE int walk_unknown(struct walk* w, uint64_t base) {
 ** then this returns 0. */
 WALK_INLINE int walk_left(struct walk* w, uint64_t at) {
   w->frame = at != 0 ? at | (uint64_t)w->abi.cf_resume : 0;
+  if (at != 0) walk_entry(w);
   if (walk_resumer(w)) return 1;
   w->state = WALK_OUTSIDE;
   return 0;
@@ -87,6 +88,25 @@ WALK_FN int walk_exit(struct walk* w) {
   return walk_unknown(w, w->base);
 }
 
+/* The slots of a C frame that are above the stack pointer, at an instruction that saves registers
+** in it; the others have been left. */
+WALK_FN uint32_t walk_unsaved(struct walk* w) {
+  const uint32_t code = walk_u32(w, w->r.ip), all = (uint32_t)w->abi.cf_size / 8 - 1;
+  if ((code & 0xff) == 0x55) return all; /* push rbp, rbx, r15, r14, r13, r12; sub rsp, 40 */
+  if ((code & 0xff) == 0x53) return all - 1;
+  if ((code & 0xf8ff) == 0x5041) {
+    const uint32_t number = code >> 8 & 7;
+    if (number >= 4) return all - 2 - (7 - number);
+  }
+  return (code & 0xffffff) == 0xec8348 ? 5 : 0;
+}
+
+/* The C frame at `at` is not yet, or no longer, one of L's: what C code has called, or returns to.
+ */
+WALK_INLINE void walk_not_linked(struct walk* w, uint64_t at) {
+  if (walk_plain(w, w->frame) != at) walk_add(w, WALK_ENTRY, at, 0);
+}
+
 WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
   const uint64_t pc = w->r.pc;
   if (rule == LT_RULE_RESUMED) {
@@ -94,7 +114,6 @@ WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
     w->frame = WALK_L(cframe);
     return walk_from(w, WALK_L(base), 0);
   }
-  const uint64_t plain = walk_plain(w, w->frame);
   if (w->frame == 0)
     return walk_left(w, rule >= LT_RULE_LEAVE ? w->r.sp - 8 * (rule - LT_RULE_LEAVE) : w->r.sp);
   switch (rule) {
@@ -123,14 +142,14 @@ WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
       walk_entry(w);
       return walk_from(w, pc, 0);
     case LT_RULE_ENTER:
-      if (plain == w->r.sp) walk_entry(w);
+      walk_not_linked(w, w->r.sp - 8ull * walk_unsaved(w));
       if (w->vmstate == w->abi.st_exit) return walk_exit(w);
       return walk_from(w, WALK_L(base), 0);
     default:
       break;
   }
   if (rule >= LT_RULE_LEAVE) {
-    if (plain == w->r.sp - 8 * (rule - LT_RULE_LEAVE)) walk_entry(w);
+    walk_not_linked(w, w->r.sp - 8 * (rule - LT_RULE_LEAVE));
     return walk_from(w, WALK_L(base), 0);
   }
   return walk_unknown(w, 0);
@@ -187,25 +206,30 @@ WALK_INLINE int walk_saved(struct walk* w) {
   return walk_unknown(w, 0);
 }
 
-WALK_GLOBAL int walk_yield_step(struct walk* w, uint32_t i) {
+WALK_GLOBAL int walk_stopped_step(struct walk* w, uint32_t i) {
   if (!w) return 1;
-  const uint64_t at = w->r.sp + 8 * i, ret = walk_get(w, WALK_THE_CFRAME, at, 8);
+  WALK_HIDE(i); /* the verifier needs its value */
+  const uint64_t at = w->r.sp + 8ull * i;
+  /* The calls of a BPF program have a limit in their depth: these are inlined. */
+  if (i % WALK_PIECE == 0) walk_load(w, WALK_THE_CFRAME, at, 8 * WALK_PIECE + 128);
+  const uint64_t ret = walk_take(w, WALK_THE_CFRAME, at, 8);
   if (ret <= w->text || ret >= w->text_end ||
-      walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_L), 8) != w->L ||
-      walk_get(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_prev), 8) != 0)
+      walk_take(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_L), 8) != w->L ||
+      walk_take(w, WALK_THE_CFRAME, at + 8 + WALK_OFFSET(w->abi.cf_prev), 8) != 0)
     return 0;
   w->loop.frame = at + 8;
   return 1;
 }
 
-/* lua_yield() forgets the C frame, but has not returned to it: looks for it on the C stack. The
-** address; 0: it is not there. */
-WALK_FN uint64_t walk_yield(struct walk* w) {
+/* L has stopped, by lua_yield() or by an error that is being thrown: its last C frame is forgotten,
+** but C code has not returned to it. Looks for it on the C stack. The address; 0: it is not
+** there. */
+WALK_GLOBAL uint64_t walk_stopped(struct walk* w) {
+  if (!w) return 0;
   w->loop.frame = 0;
-  /* The status, 1, is stored a moment after that. */
-  if ((uint8_t)WALK_STATE(w->L, status, 1) > 1) return 0;
-  walk_fetch(w, WALK_THE_CFRAME, w->r.sp, 8 * WALK_DEPTH + 128);
-  WALK_LOOP(w, WALK_DEPTH, walk_yield_step) continue;
+  if (w->L == WALK_G(mainthref)) return 0; /* nobody resumes it */
+  WALK_LOOP(w, WALK_DEPTH, walk_stopped_step) continue;
+  w->blocks[WALK_THE_CFRAME].size = 0;
   return w->loop.frame;
 }
 
@@ -213,7 +237,7 @@ WALK_INLINE int walk_in_c(struct walk* w) {
   const uint64_t plain = walk_plain(w, w->frame);
   if (w->frame == 0) { /* L has stopped. Does its resumer run again, or the host? */
     w->state = WALK_IN_C;
-    return walk_left(w, walk_yield(w));
+    return walk_left(w, walk_stopped(w));
   }
   if (w->jit_base != 0) return walk_in_compiled(w);
   if (w->vmstate == w->abi.st_exit) return walk_exit(w);

@@ -136,6 +136,17 @@ static __always_inline __u32 walk_rule(struct walk *w, __u64 offset) {
 
 /* -- Which Lua VM ---------------------------------------------------------------------- */
 
+/* The current coroutine has stopped, but its resumer is not yet the current one. A C frame of one of
+** them; 0: no Lua runs. */
+static __always_inline __u64 stopped_frame(struct work *k, __u64 g, __u64 L) {
+  struct walk *w = &k->walk;
+  __u64 resumer = WALK_STATE(L, resumer, 8);
+  if (resumer != 0) return walk_plain(w, WALK_STATE(resumer, cframe, 8));
+  w->g = g;
+  w->L = L;
+  return walk_stopped(w);
+}
+
 /* Is there a Lua VM? Then its C frame is in k->found_frame. What cannot be read is not tried again. */
 static __noinline bool is_vm(struct work *k, __u64 g) {
   struct walk *w = &k->walk;
@@ -144,6 +155,7 @@ static __noinline bool is_vm(struct work *k, __u64 g) {
   if (L == 0 || !walk_fetch(w, WALK_THE_STATE, L, w->abi.L_size)) return false;
   if (WALK_STATE(L, glref, 8) != g) return false;
   k->found_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
+  if (k->found_frame == 0) k->found_frame = stopped_frame(k, g, L);
   return true;
 }
 
@@ -180,7 +192,7 @@ static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
   bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
   if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
-      (in_text || k->found_frame == 0 || on_stack(k))) return candidate;
+      (in_text || on_stack(k))) return candidate;
   k->found = 0;
   k->vm = walk_word(w, vms);
   for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;
@@ -199,19 +211,23 @@ static long take_end(struct task_struct *task, struct vm_area_struct *vma, void 
 /* The kernel maps nothing else so close to main()'s stack: it leaves 128 MB or more. */
 #define MAIN_STACK (64u << 20)
 
-/* What the C library keeps of a thread is above its stack, in the same mapping. */
-#define THREAD_SIZE 0x1000
-
-/* The end of the C stack: of its mapping, or of what main() has been given; 0: not known. */
-static __always_inline __u64 stack_end(struct task_struct *task, __u64 sp) {
+/*
+** The end of the C stack: of what main() has been given; where the C library keeps the thread's own data,
+** above its stack (stacks may be side by side in one mapping); or of the mapping. 0: not known.
+*/
+static __always_inline __u64 stack_end(struct work *k, struct task_struct *task, __u64 sp) {
   __u64 end = 0, start = BPF_CORE_READ(task, mm, start_stack);
+  __u64 own = BPF_CORE_READ(task, thread.fsbase);
   if (start > sp && start - sp < MAIN_STACK) return start;
-  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma)) {
+  __u64 ids = bpf_get_current_pid_tgid();
+  /* Those of the first thread are not above its stack. */
+  if (own <= sp || own - sp >= MAIN_STACK || ids >> 32 == (__u32)ids) own = 0;
+  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
     bpf_find_vma(task, sp, take_end, &end, 0);
-  } else { /* before Linux 5.17 */
-    end = BPF_CORE_READ(task, thread.fsbase);
-    end = end > sp && end - sp < MAIN_STACK ? end + THREAD_SIZE : 0;
-  }
+  else /* before Linux 5.17 */
+    end = own;
+  if (own != 0 && own <= end) return own;
+  k->record.flags |= SMP_MADE_STACK;
   return start > sp && start < end ? start : end;
 }
 
@@ -351,7 +367,7 @@ static __always_inline void take_sample(struct work *k, const struct smp_process
   k->record.r.r13 = k->regs[R13];
   k->record.r.r14 = k->regs[R14];
   k->record.r.r15 = k->regs[R15];
-  k->end = stack_end(task, k->sp);
+  k->end = stack_end(k, task, k->sp);
   walk_lua(k, p);
   emit(k, context);
   k->busy = 0;

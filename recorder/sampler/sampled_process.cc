@@ -120,16 +120,23 @@ void SampledProcess::add_native(const std::vector<NativeFrame>& frames) {
 }
 
 // The C functions that run, above all Lua frames.
-void SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
+// Returns false if the VM's frame is not known to be on this C stack.
+bool SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
   const smp_mapped* const m = mapped(record);
   PartLimits limits;
-  if (m != nullptr) limits = {m->text, m->text_end, record.lua_frame};
+  if (m != nullptr)
+    limits = {m->text, m->text_end, record.lua_frame};
+  else if (!mapped_.empty())  // no VM was found: there is no frame of one, or it is not known
+    limits = {mapped_[0].text, mapped_[0].text_end, 0};
   part_.clear();
+  if (!shown_.user) return true;
   const PartEnd end = unwind(modules_, registers_of(record.r), true, stack, limits, part_);
   add_native(part_);
   const bool whole = m == nullptr ? end == PartEnd::kOutermost
                                   : end == PartEnd::kInterpreter || end == PartEnd::kNoFile;
+  if (m != nullptr && end == PartEnd::kOutermost) return false;
   if (!whole) add_unknown();
+  return whole || (record.flags & SMP_MADE_STACK) == 0;
 }
 
 // The C functions from one that has entered Lua, up to the next Lua frame or the outermost one.
@@ -142,6 +149,7 @@ void SampledProcess::add_part(const smp_record& record, uint64_t c_frame, const 
   if (!stack.read(at_offset(c_frame, abi.cf_ret), ip) ||
       !stack.read(at_offset(c_frame, abi.cf_fp), fp))
     return add_unknown();
+  if (at_offset(c_frame, abi.cf_fp) < record.r.sp) fp = record.r.bp;  // not saved yet, or restored
   Registers r;
   r.set(kRip, ip);
   r.set(kRbp, fp);
@@ -201,7 +209,8 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
   const auto* const walk = reinterpret_cast<const walk_frame*>(parts.data());
   lua_.clear();
   for (uint32_t i = 0; i < record.nframes; i++)
-    lua_.push_back({walk[i].kind, walk[i].check, walk[i].what, walk[i].pc});
+    if (walk[i].kind != WALK_ENTRY || walk[i].what != 0)  // there may have been one
+      lua_.push_back({walk[i].kind, walk[i].check, walk[i].what, walk[i].pc});
   parts = parts.subspan(record.nframes * sizeof(walk_frame));
   const std::span kernel(reinterpret_cast<const uint64_t*>(parts.data()), record.nkernel);
   parts = parts.subspan(kernel.size_bytes());
@@ -210,9 +219,12 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
   frames_.clear();
   part_.clear();
   if (shown_.kernel) add_kernel(kernel, (record.flags & SMP_OFF_CPU) != 0);
-  if (shown_.user) add_top(record, stack);
-  if (shown_.lua && mapped(record) != nullptr) add_lua(record, stack);
-  if (!write(record)) lost_++;
+  // Of a stack that a program has made itself only its C functions say whose it is.
+  const bool has_lua = add_top(record, stack);
+  if (shown_.lua && has_lua && mapped(record) != nullptr) add_lua(record, stack);
+  smp_record shown = record;
+  if (!has_lua) shown.g = shown.request = shown.coroutine = 0;
+  if (!write(shown)) lost_++;
 }
 
 void SampledProcess::begin_stream(const smp_record& record) {

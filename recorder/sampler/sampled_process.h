@@ -56,7 +56,7 @@ class SampledProcess {
  private:
   void begin_stream(const smp_record& record);
   void add_kernel(std::span<const uint64_t> addresses, bool off_cpu);
-  void add_top(const smp_record& record, const StackCopy& stack);
+  bool add_top(const smp_record& record, const StackCopy& stack);
   void add_lua(const smp_record& record, const StackCopy& stack);
   void add_part(const smp_record& record, uint64_t c_frame, const StackCopy& stack, bool last);
   void add_native(const std::vector<NativeFrame>& frames);

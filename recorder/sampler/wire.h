@@ -45,8 +45,16 @@ struct smp_process { /* key: its id, as the recorder sees it */
   uint32_t unused;
 };
 
-/* Flags of records. EXEC: no sample; the process has executed another program. */
-enum { SMP_USER_MODE = 1, SMP_OFF_CPU = 2, SMP_TRUNCATED = 4, SMP_STACK_CUT = 8, SMP_EXEC = 16 };
+/* Flags of records. EXEC: no sample; the process has executed another program. MADE_STACK: the C
+** stack is not known to be the thread's own: the program may have made it, beside others. */
+enum {
+  SMP_USER_MODE = 1,
+  SMP_OFF_CPU = 2,
+  SMP_TRUNCATED = 4,
+  SMP_STACK_CUT = 8,
+  SMP_EXEC = 16,
+  SMP_MADE_STACK = 32
+};
 
 struct smp_registers {
   uint64_t ip, sp, bp, bx, r12, r13, r14, r15;
