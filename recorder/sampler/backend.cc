@@ -245,7 +245,7 @@ void SamplingBackend::look_again(uint64_t now) {
 // Has it a LuaJIT without tracepoints? That is said at once: the process may be short.
 void SamplingBackend::examine(pid_t pid, Live& live) {
   const int look = live.looks++;
-  if (warned_no_lua_ || live.has_lua || live.lasting || options_.kernel_only ||
+  if (warned_no_lua_ || live.has_lua || !live.problem.empty() || options_.kernel_only ||
       look % kLooksBetween != 0 || look >= kExaminations * kLooksBetween)
     return;
   const uint64_t start = monotonic_ns();
