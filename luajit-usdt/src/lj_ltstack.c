@@ -91,27 +91,29 @@ uint32_t lj_ltstack_frameid(lua_State *L, cTValue *frame, int describe)
   return call ? callid(L, fn, call->ctype) : 0;
 }
 
-/* Number of reported calls of L from one frame down to another. */
-uint32_t lj_ltstack_countcalls(lua_State *L, cTValue *frame, cTValue *stop)
+/* Number of reported calls of L from one frame down to another; hooked: with those that a filter of
+** the recording leaves out. */
+static uint32_t count_calls(lua_State *L, cTValue *frame, cTValue *stop, int hooked)
 {
-  uint32_t n = 0;
-  for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame))
-    if (lj_ltstack_frameid(L, frame, 0)) n++;
-  return n;
-}
-
-/* The same, with calls that a filter of the recording leaves out: hooks have them. */
-uint32_t lj_ltstack_counthooked(lua_State *L, cTValue *frame, cTValue *stop)
-{
-  LTState *lt = L2LT(L);
   uint32_t n = 0;
   for (; frame > stop && !lt_frame_isbottom(L, frame); frame = frame_prev(frame)) {
     GCfunc *fn = frame_func(frame);
     if (lj_ltstack_frameid(L, frame, 0)) n++;
-    else if (fn->c.gct == ~LJ_TFUNC && !frame_isvarg(frame) && isluafunc(fn))
-      n += lt_isexcluded(lt, funcproto(fn)) && !lj_ltfunc_ishidden(funcproto(fn));
+    else if (hooked && fn->c.gct == ~LJ_TFUNC && !frame_isvarg(frame) && isluafunc(fn))
+      n += lt_isexcluded(L2LT(L), funcproto(fn)) && !lj_ltfunc_ishidden(funcproto(fn));
   }
   return n;
+}
+
+uint32_t lj_ltstack_countcalls(lua_State *L, cTValue *frame, cTValue *stop)
+{
+  return count_calls(L, frame, stop, 0);
+}
+
+/* Those that hooks see. */
+uint32_t lj_ltstack_counthooked(lua_State *L, cTValue *frame, cTValue *stop)
+{
+  return count_calls(L, frame, stop, 1);
 }
 
 /* -- Current coroutine and thread ----------------------------------------- */
