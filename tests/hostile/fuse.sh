@@ -52,9 +52,10 @@ open(sys.argv[1] + "/stop", "w").close()
 time.sleep(1)
 END
 # unread: the file is sent as the content of a socket, so that nobody else has it when it is closed. Closing
-# a descriptor would write the file, so it is written by io_uring, which needs none.
+# a descriptor would write the file, so it is written by io_uring, which needs none. The recorder must be the
+# last who has the connection, so it stands still until this process has closed its own descriptor.
 cat >"$scratch/send.py" <<'END'
-import ctypes, mmap, os, socket, struct, sys, time
+import ctypes, mmap, os, signal, socket, struct, sys, time
 folder, how = sys.argv[1:]
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
@@ -88,10 +89,15 @@ if how == "unread":
     write_without(file)
     ours.close()
     hello, sent = b"x", theirs.fileno()
+recorder = struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+os.kill(recorder, signal.SIGSTOP)
+while open(f"/proc/{recorder}/stat").read().rpartition(")")[2].split()[0] != "T":
+    time.sleep(0.01)
 open(folder + "/stop", "w").close()
 socket.send_fds(s, [hello], [sent])
 if how == "unread":
     theirs.close()
+os.kill(recorder, signal.SIGCONT)
 open(folder + "/sent", "w").close()
 while os.path.exists(folder + "/stop"):  # on some kernels the end of this process would wait
     time.sleep(0.05)
