@@ -22,6 +22,16 @@ const ReportFunction& Analysed::function(const std::string& name) const {
   return none;
 }
 
+std::ostream& operator<<(std::ostream& out, const FunctionTimes& t) {
+  return out << "calls " << t.calls << " wall " << t.wall << " running " << t.running << " self "
+             << t.self;
+}
+
+FunctionTimes times_of(const Analysed& a, const std::string& name) {
+  const ReportFunction& f = a.function(name);
+  return {f.calls, f.wall_ns, f.inclusive_ns, f.self_ns};
+}
+
 Analysed analyse(const std::vector<uint8_t>& bytes) {
   Analysed out;
   Diagnostics diag("test.bin", [&](const std::string& m) { out.messages.push_back(m); });

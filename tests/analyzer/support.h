@@ -2,6 +2,8 @@
 // For the analyzer's tests: analyse a trace that is in memory, look at the result.
 #pragma once
 
+#include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,14 @@ struct Analysed {
   const ReportFunction& function(const std::string& name) const;
   const Trust& trust() const { return report.trust; }
 };
+
+// The times of a function, in ns.
+struct FunctionTimes {
+  uint64_t calls, wall, running, self;
+  bool operator==(const FunctionTimes&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const FunctionTimes& t);
+FunctionTimes times_of(const Analysed& a, const std::string& name);
 
 // Analyses a trace in binary or text form.
 Analysed analyse(const std::vector<uint8_t>& bytes);
