@@ -36,6 +36,7 @@ typedef struct Here {
   BCPos pos;		/* 0: at the entry. */
   uint32_t nargs;	/* Values at the entry. */
   int back;		/* By a jump back. */
+  int onward;		/* From an earlier instruction of the same line. */
 } Here;
 
 /* -- Variables --------------------------------------------------------------- */
@@ -383,7 +384,7 @@ static void hit(const Here *h, const BCIns *pc)
   uint32_t i;
   for (i = 0; i < w->npoints && !w->done; i++) {
     const LTPoint *p = &w->point[i];
-    if (p->pc != pc || (p->loop && !h->back) || !is_met(h) || !take_hit(L)) continue;
+    if (p->pc != pc || (p->loop ? !h->back : h->onward) || !is_met(h) || !take_hit(L)) continue;
     lt_check_current(lt, L, 0);
     print_hit(h, p->place);
     if (w->done) put_done(L, p->place);
@@ -398,7 +399,16 @@ static void set_here(Here *h, lua_State *L, BCPos pos)
   h->pt = funcproto(curr_func(L));
   h->pos = pos;
   h->nargs = pos ? 0 : (uint32_t)(L->top - L->base);
-  h->back = 0;
+  h->back = h->onward = 0;
+}
+
+/* How the program came from the instruction `last` of the same call to the one here. */
+static void set_way(Here *h, const BCIns *last)
+{
+  const BCIns *bc = proto_bc(h->pt);
+  if (last < bc || last >= bc + h->pt->sizebc) return;
+  h->back = last >= bc + h->pos;
+  h->onward = !h->back && lj_debug_line(h->pt, (BCPos)(last-bc)) == lj_debug_line(h->pt, h->pos);
 }
 
 /* A watched function begins. */
@@ -414,13 +424,15 @@ void lj_lthit_entry(lua_State *L, GCproto *pt)
 int lj_lthit_line(lua_State *L, const BCIns *pc)
 {
   LTWatch *w = L2LT(L)->watch;
-  const BCIns *last = w->last;
+  LTStep last = w->last;
   Here h;
   if (w->done) return 1;
-  w->last = pc-1;
+  w->last.pc = pc-1;
+  w->last.L = L;
+  w->last.base = L->base - tvref(L->stack);
   if (!lj_ltwatch_at(w, pc-1) || lt_mute(G(L))) return 0;
   set_here(&h, L, proto_bcpos(funcproto(curr_func(L)), pc) - 1);
-  h.back = last >= pc-1 && last < proto_bc(h.pt) + h.pt->sizebc;
+  if (last.L == L && last.base == w->last.base) set_way(&h, last.pc);
   hit(&h, pc-1);
   return !w->nlines;
 }

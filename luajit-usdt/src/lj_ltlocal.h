@@ -223,6 +223,13 @@ typedef struct LTPoint {
 
 #define LTWATCH_POINTS	256u
 
+/* An instruction of a call. */
+typedef struct LTStep {
+  const BCIns *pc;
+  lua_State *L;
+  ptrdiff_t base;	/* Of the call, in slots of L's stack. */
+} LTStep;
+
 struct LTWatch {
   uint32_t npoints, nlines;  /* All; in the middle of functions. */
   uint64_t filter[16];	/* Bits of the addresses of instructions that have points. */
@@ -234,7 +241,7 @@ struct LTWatch {
   uint32_t full;	/* There was no place for a point. */
   uint32_t flush;	/* A function was found that may have been compiled. */
   uint32_t done;	/* The requested number of hits was reached. */
-  const BCIns *last;	/* The instruction before, while lines are watched. */
+  LTStep last;		/* The instruction before, while lines are watched. */
   char request[LT_WATCH_REQUEST_MAX+1];  /* Cut into lines. */
   char text[LT_WATCH_MAX+2];
 };

@@ -268,11 +268,12 @@ static uint32_t add_loops(LTState *lt, GCproto *pt, uint32_t place)
   return n;
 }
 
-/* Points at the first instructions of a line. Returns how many there are. */
-static uint32_t add_line(LTWatch *w, GCproto *pt, uint32_t place)
+/* Points at the first instructions of a line. before: the line that the function begins with.
+** Returns how many there are. */
+static uint32_t add_line(LTWatch *w, GCproto *pt, uint32_t place, BCLine before)
 {
   const BCIns *bc = proto_bc(pt);
-  BCLine line = w->place[place].line, before = 0;
+  BCLine line = w->place[place].line;
   BCPos i;
   uint32_t n = 0;
   for (i = 1; i < pt->sizebc; i++) {
@@ -314,9 +315,12 @@ static uint32_t find_line(LTState *lt, GCproto *pt, uint32_t place)
 {
   LTWatch *w = lt->watch;
   LTPlace *p = &w->place[place];
+  uint32_t bits = 0;
   if (!match_chunk(p->pattern, strdata(proto_chunkname(pt)))) return 0;
-  if (pt->firstline == p->line) return add_point(w, pt, proto_bc(pt), place, 0) ? LTREC_ENTRY : 0;
-  if (proto_lineinfo(pt) && add_line(w, pt, place) + add_loops(lt, pt, place)) return LTREC_LINE;
+  if (pt->firstline == p->line && add_point(w, pt, proto_bc(pt), place, 0)) bits = LTREC_ENTRY;
+  if (proto_lineinfo(pt) && add_line(w, pt, place, pt->firstline) + add_loops(lt, pt, place))
+    bits |= LTREC_LINE;
+  if (bits) return bits;
   if (!w->full && spans(pt, p->line)) {
     p->below = p->above = 0;
     if (!search_lines(pt, p, 0)) note(w, p, LTW_NOLINE);

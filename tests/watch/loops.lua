@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Loops on one line, of each kind. With an argument: how often a line hook sees each line.
+-- Loops on one line and on several, of each kind. With an argument: how often a line hook sees each line.
 local lines = {}
 if arg[1] then
   debug.sethook(function(_, line)
-    if debug.getinfo(2, "f").func == loops then lines[line] = (lines[line] or 0) + 1 end
+    local f = debug.getinfo(2, "f").func
+    if f == loops or f == loops_below then lines[line] = (lines[line] or 0) + 1 end
   end, "l")
 end
 function loops(list)
@@ -17,10 +18,24 @@ function loops(list)
   repeat sum = sum + 1
   until sum % 10 == 0 sum = sum + 1
   for i = 1, 3 do for j = 1, 4 do if j == 3 then break end sum = sum + i * j end end
+  for _, v in ipairs(list) do
+    sum = sum + v
+  end
+  for k, v in pairs(list) do
+    sum = sum + k + v
+  end
+  for i = 1, 3 do
+    sum = sum + i
+  end
   return sum
 end
+function loops_below(n) while n > 0 do
+    n = n - 1
+  end
+end
 loops({ 1, 2, 3, 4 })
+loops_below(5)
 debug.sethook()
-for line = 11, 20 do
-  if arg[1] then print(line, lines[line]) end
+for line = 11, 34 do
+  if lines[line] then print(line, lines[line]) end
 end
