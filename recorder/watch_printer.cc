@@ -67,6 +67,8 @@ void WatchPrinter::report_silent() {
                     "FILE:LINE of its definition needs no name; C and library functions cannot be "
                     "watched)"));
   }
+  for (const size_t i : log_.unreached_places(options_.watch.size()))
+    log("--watch " + shell_word(options_.watch[i]) + ": found, but there was no hit");
 }
 
 void WatchPrinter::add_descriptors(std::vector<pollfd>& fds) const {

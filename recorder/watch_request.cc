@@ -152,16 +152,47 @@ class Condition {
     pos_ += text.size();
   }
 
+  // A byte of a string, as Lua has it: the VM compares C strings that are on one line.
+  void add_byte(std::string& s, size_t at, unsigned byte) {
+    pos_ = at;
+    if (byte > 255) fail("an escape is beyond 255");
+    if (byte == 0 || byte == '\n') fail("a string cannot contain a newline or a zero byte");
+    s += static_cast<char>(byte);
+  }
+
+  // The number of up to `most` digits after an escape's `at`; `at` becomes its last one.
+  unsigned digits(size_t& at, size_t most, unsigned base) {
+    unsigned n = 0;
+    const char* const begin = text_.data() + at + 1;
+    const char* const limit = begin + std::min(most, text_.size() - at - 1);
+    const char* const end = std::from_chars(begin, limit, n, static_cast<int>(base)).ptr;
+    if (end == begin || (base == 16 && end != begin + most)) pos_ = at, fail("unknown escape");
+    at += static_cast<size_t>(end - begin);
+    return n;
+  }
+
+  // What the character at `at`, after a backslash, stands for; `at` becomes the last one.
+  unsigned escape(size_t& at) {
+    static constexpr std::string_view kLetters = "abfnrtv\\\"'", kBytes = "\a\b\f\n\r\t\v\\\"'";
+    if (at >= text_.size()) fail("the string does not end");
+    if (const size_t i = kLetters.find(text_[at]); i != kLetters.npos)
+      return static_cast<unsigned char>(kBytes[i]);
+    if (text_[at] == 'x') return digits(at, 2, 16);
+    return digits(--at, 3, 10);
+  }
+
   void string() {
-    const char quote = text_[pos_];
+    const size_t begin = pos_;
+    const char quote = text_[begin];
     std::string s;
-    size_t at = pos_ + 1;
+    size_t at = begin + 1;
     for (; at < text_.size() && text_[at] != quote; at++) {
-      if (text_[at] == '\\' && at + 1 < text_.size()) at++;
-      if (static_cast<unsigned char>(text_[at]) < 32)
-        fail("a string cannot contain control characters");
-      s += text_[at];
+      const size_t first = at;
+      unsigned byte = static_cast<unsigned char>(text_[at]);
+      if (byte == '\\') byte = escape(++at);
+      add_byte(s, first, byte);
     }
+    pos_ = begin;
     if (at >= text_.size()) fail("the string does not end");
     step('s', s);
     pos_ = at + 1;

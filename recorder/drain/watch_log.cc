@@ -37,7 +37,7 @@ void append_text(std::string& out, std::span<const uint64_t> words) {
 void WatchLog::add(uint32_t kind, uint32_t place, pid_t pid, const std::string& text) {
   if (kind > LTW_DONE) return;
   const std::lock_guard lock(mutex_);
-  if (place < answered_.size()) answered_[place] = true;
+  if (place < answers_.size()) answers_[place] |= 1u << kind;
   if (kind == LTW_HIT) {
     const std::string lines = printable_lines(text);
     if (lines_.size() - begin_ + lines.size() <= kMaxBytes)
@@ -93,12 +93,20 @@ bool WatchLog::is_done(pid_t pid) {
   return done_.contains(pid);
 }
 
-std::vector<size_t> WatchLog::silent_places(size_t count) {
+std::vector<size_t> WatchLog::places(size_t count, uint32_t asked, uint32_t wanted) {
   const std::lock_guard lock(mutex_);
-  std::vector<size_t> silent;
-  for (size_t i = 0; i < std::min(count, answered_.size()); i++)
-    if (!answered_[i]) silent.push_back(i);
-  return silent;
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < std::min(count, answers_.size()); i++)
+    if ((answers_[i] & asked) == wanted) numbers.push_back(i);
+  return numbers;
+}
+
+std::vector<size_t> WatchLog::silent_places(size_t count) {
+  return places(count, ~0u, 0);
+}
+
+std::vector<size_t> WatchLog::unreached_places(size_t count) {
+  return places(count, 1u << LTW_HIT | 1u << LTW_FOUND, 1u << LTW_FOUND);
 }
 
 uint64_t WatchLog::dropped() {

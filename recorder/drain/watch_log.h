@@ -39,12 +39,16 @@ class WatchLog {
   std::vector<std::string> messages(bool verbose);
   // Has that process had its number of hits?
   bool is_done(pid_t pid);
-  // Numbers of places of which no VM has said anything.
+  // Numbers of places of which no VM has said anything; those that were found and not reached.
   std::vector<size_t> silent_places(size_t count);
+  std::vector<size_t> unreached_places(size_t count);
   uint64_t dropped();
 
  private:
   static constexpr size_t kMaxMessages = 100;
+
+  // Numbers of places whose answers of the kinds `asked` are `wanted`.
+  std::vector<size_t> places(size_t count, uint32_t asked, uint32_t wanted);
 
   std::mutex mutex_;  // protects everything
   std::string lines_;
@@ -53,7 +57,7 @@ class WatchLog {
   std::deque<std::pair<uint32_t, std::string>> messages_;  // and their kinds
   std::set<std::string> known_;                            // messages so far
   std::set<pid_t> done_;
-  std::array<bool, LT_WATCH_PLACES_MAX> answered_{};
+  std::array<uint32_t, LT_WATCH_PLACES_MAX> answers_{};    // of each place, as bits
 };
 
 class WatchReader {

@@ -49,8 +49,18 @@ TEST(WatchRequest, MistakesHaveAPosition) {
             "--when: position 3: unknown operator; there are == ~= < > <= >= and or not");
   EXPECT_EQ(refusal("a b"), "--when: position 3: unexpected 'b'");
   EXPECT_EQ(refusal("1e999 == a"), "--when: position 1: not a number");
-  EXPECT_EQ(refusal("a == 'b\nc'"),
-            "--when: position 6: a string cannot contain control characters");
+  const std::string no_newline = "a string cannot contain a newline or a zero byte";
+  EXPECT_EQ(refusal("a == 'b\nc'"), "--when: position 7: " + no_newline);
+  EXPECT_EQ(refusal("a == 'b\\nc'"), "--when: position 7: " + no_newline);
+  EXPECT_EQ(refusal("a == '\\0'"), "--when: position 6: " + no_newline);
+  EXPECT_EQ(refusal("a == '\\256'"), "--when: position 6: an escape is beyond 255");
+  EXPECT_EQ(refusal("a == 'b\\y'"), "--when: position 7: unknown escape");
+  EXPECT_EQ(refusal("a == '\\x1'"), "--when: position 7: unknown escape");
+  EXPECT_EQ(refusal("a == 'b\\"), "--when: position 5: the string does not end");
+}
+
+TEST(WatchRequest, StringsHaveLuasEscapes) {
+  EXPECT_EQ(request("a == '\\t\\\\\\065\\x42\\1c'"), "v a\ns \t\\AB\1c\no =\n");
 }
 
 // -- What comes back --

@@ -41,6 +41,10 @@ for message in 'lines.lua:10: no code on this line; the nearest with code: 9 and
 done
 same "values" "$(values)" ""
 
+# Found without a hit: a condition that is never true, a function that runs already.
+watch --watch lines.lua:6 --when 'n == "no"' -- "$luajit" "$program"
+grep -qF -- '--watch lines.lua:6: found, but there was no hit' "$scratch/record.err" || fail "no hit: $(cat "$scratch/record.err")"
+
 # A name as the source has it: what would match.
 echo 'local M = {} function M.foo() end function M:bar() end M.foo() M:bar()' >"$scratch/names.lua"
 watch --watch M.foo --watch M:bar --watch app.lua --watch foo --watch 'M.f*' -- "$luajit" "$scratch/names.lua"
