@@ -91,10 +91,10 @@ void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(o.time().end.mono_ns - o.time().start.mono_ns);
   if (!options.quiet && !options.no_file)
-    log(w.name() + ": " + counted(w.events(), event_text(options)) + ", " + bytes_text(w.bytes()) +
+    log(w.name() + ": " + counted(w.events(), event_text(options)) +
+        (o.selection().takes_all() ? "" : " in all") + ", " + bytes_text(w.bytes()) +
         per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
-        (o.selection().takes_all() ? "" : "in all, ") + counted(t.streams, "stream") + " of " +
-        counted(t.processes, "process", "processes"));
+        counted(t.streams, "stream") + " of " + counted(t.processes, "process", "processes"));
   summarize_selection(options, outputs, o);
   if (t.lost > 0) log(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)
