@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// push_json(); see json_reader.h. Nothing here has a destructor: Lua's errors may pass it.
+// See json_reader.h. Nothing here has a destructor: Lua's errors may pass it.
 #include "module/json_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -18,13 +19,6 @@ class Reader {
     blanks();
     if (!rest_.empty()) fail();
   }
-
- private:
-  void fail() { luaL_error(lua_, "the report cannot be read: unexpected JSON"); }
-  void blanks() {
-    const size_t n = rest_.find_first_not_of(" \t\r\n");
-    rest_.remove_prefix(n == rest_.npos ? rest_.size() : n);
-  }
   // Is that the next character? Then skips it.
   bool take(char c) {
     blanks();
@@ -35,6 +29,16 @@ class Reader {
   void expect(char c) {
     if (!take(c)) fail();
   }
+  std::string_view skip();
+  std::string_view rest() const { return rest_; }
+
+ private:
+  void fail() { luaL_error(lua_, "the report cannot be read: unexpected JSON"); }
+  void blanks() {
+    const size_t n = rest_.find_first_not_of(" \t\r\n");
+    rest_.remove_prefix(n == rest_.npos ? rest_.size() : n);
+  }
+  void skip_string();
   void value(int depth);
   void object(int depth);
   void array(int depth);
@@ -140,10 +144,69 @@ void Reader::value(int depth) {
   word();
 }
 
+void Reader::skip_string() {
+  size_t at = 1;
+  while ((at = rest_.find_first_of("\"\\", at)) != rest_.npos && rest_[at] != '"') at += 2;
+  if (at >= rest_.size()) fail();
+  rest_.remove_prefix(at + 1);
+}
+
+// Skips a value. Returns its text.
+std::string_view Reader::skip() {
+  blanks();
+  const std::string_view begin = rest_;
+  const auto n = std::min(rest_.find_first_of(",]} \t\r\n"), rest_.size());
+  int depth = 0;
+  if (n > 0 && !rest_.starts_with('"') && !rest_.starts_with('{') && !rest_.starts_with('['))
+    return rest_.remove_prefix(n), begin.substr(0, n);
+  do {
+    const size_t at = rest_.find_first_of("\"{}[]");
+    if (at == rest_.npos) fail();
+    rest_.remove_prefix(at);
+    if (rest_[0] == '"') {
+      skip_string();
+      continue;
+    }
+    depth += rest_[0] == '{' || rest_[0] == '[' ? 1 : -1;
+    rest_.remove_prefix(1);
+  } while (depth > 0);
+  return begin.substr(0, begin.size() - rest_.size());
+}
+
 }  // namespace
 
 void push_json(lua_State* lua, std::string_view text) {
   Reader(lua, text).read();
+}
+
+std::string_view json_member(lua_State* lua, std::string_view object, std::string_view name) {
+  Reader reader(lua, object);
+  if (!reader.take('{') || reader.take('}')) return {};
+  do {
+    const std::string_view key = reader.skip();
+    reader.expect(':');
+    const std::string_view value = reader.skip();
+    if (key.size() == name.size() + 2 && key.substr(1, name.size()) == name) return value;
+  } while (reader.take(','));
+  reader.expect('}');
+  return {};
+}
+
+double json_number(lua_State* lua, std::string_view object, std::string_view name, double other) {
+  const std::string_view text = json_member(lua, object, name);
+  double number = other;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+bool JsonElements::next(std::string_view* element) {
+  Reader reader(lua_, rest_);
+  if (!reader.take(begun_ ? ',' : '[')) return false;
+  begun_ = true;
+  if (reader.take(']')) return false;
+  *element = reader.skip();
+  rest_ = reader.rest();
+  return true;
 }
 
 }  // namespace luatrace::module

@@ -22,7 +22,6 @@
 #include "module/arguments.h"
 #include "module/dump_file.h"
 #include "module/hooks.h"
-#include "module/json_reader.h"
 #include "module/report.h"
 #include "module/sections.h"
 #include "module/vm.h"
@@ -173,8 +172,7 @@ int report(lua_State* lua) {
   if (const int n = push_output(lua, request.options()); n != 1) return n;
   size_t size = 0;
   const char* const text = lua_tolstring(lua, -1, &size);
-  push_json(lua, {text, size});
-  return with_warnings(lua, request.push_rows());
+  return with_warnings(lua, request.push_rows({text, size}));
 }
 
 int stats(lua_State* lua) {
@@ -182,8 +180,7 @@ int stats(lua_State* lua) {
   if (const int n = push_output(lua, options); n != 1) return n;
   size_t size = 0;
   const char* const text = lua_tolstring(lua, -1, &size);
-  push_json(lua, {text, size});
-  push_stats(lua);
+  push_stats(lua, {text, size});
   if (const char* const messages = luaJIT_trace_messages(); *messages != '\0') {
     push_in_our_words(lua, messages);
     lua_setfield(lua, -2, "messages");

@@ -3,9 +3,11 @@
 #include "module/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
+#include "module/json_reader.h"
 #include "module/vm.h"
 
 namespace luatrace::module {
@@ -21,10 +23,10 @@ constexpr View kViews[] = {{"function", nullptr, "functions", "self_ns"},
                            {"request", "--requests", "requests", nullptr},
                            {"wait", "--waits", "waits", nullptr}};
 
-// Beside the number of its row.
-struct Key {
-  double value;
-  int row;
+struct Row {
+  double key;  // by which it is sorted
+  const char* text;
+  size_t size;
 };
 
 }  // namespace
@@ -72,70 +74,60 @@ void ReportRequest::choose_view(const char* by) {
 }
 
 // The field of sort_ in the first row: by its name, or by its name in ns. False: there is none.
-bool ReportRequest::find_field(int rows) {
-  if (sort_ == nullptr) return true;
+bool ReportRequest::find_field(std::string_view rows) {
+  std::string_view first;
+  if (sort_ == nullptr || !JsonElements(lua_, rows).next(&first)) return true;
   for (const char* end : {"", "_ns"}) {
     std::snprintf(field_, sizeof field_, "%s%s", sort_, end);
-    lua_rawgeti(lua_, rows, 1);
-    if (lua_isnil(lua_, -1)) return true;  // no rows
-    lua_getfield(lua_, -1, field_);
-    const bool found = lua_isnumber(lua_, -1) != 0;
-    lua_pop(lua_, 2);
-    if (found) return true;
+    if (!std::isnan(json_number(lua_, first, field_, NAN))) return true;
   }
   return false;
 }
 
-int ReportRequest::push_rows() {
-  lua_getfield(lua_, -1, list_);
-  if (!lua_istable(lua_, -1)) lua_newtable(lua_);
-  const int rows = lua_gettop(lua_);
-  const int count = static_cast<int>(lua_objlen(lua_, rows));
+int ReportRequest::push_rows(std::string_view json) {
+  const std::string_view rows = json_member(lua_, json, list_);
   if (!find_field(rows)) {
     lua_pushnil(lua_);
     lua_pushfstring(lua_, "report: the rows have no number '%s' to sort by", sort_);
     return 2;
   }
-  auto* const keys = static_cast<Key*>(
-      lua_newuserdata(lua_, sizeof(Key) * static_cast<size_t>(std::max(count, 1))));
-  for (int i = 0; i < count; i++) {
-    lua_rawgeti(lua_, rows, i + 1);
-    lua_getfield(lua_, -1, field_);
-    keys[i] = {*field_ != '\0' ? lua_tonumber(lua_, -1) : 0, i + 1};
-    lua_pop(lua_, 2);
-  }
-  std::sort(keys, keys + count, [](const Key& a, const Key& b) {
-    return a.value != b.value ? a.value > b.value : a.row < b.row;
+  size_t count = 0;
+  std::string_view text;
+  for (JsonElements all(lua_, rows); all.next(&text);) count++;
+  auto* const found =
+      static_cast<Row*>(lua_newuserdata(lua_, sizeof(Row) * std::max(count, size_t{1})));
+  JsonElements all(lua_, rows);
+  for (size_t i = 0; i < count && all.next(&text); i++)
+    found[i] = {*field_ != '\0' ? json_number(lua_, text, field_, 0) : 0, text.data(), text.size()};
+  std::sort(found, found + count, [](const Row& a, const Row& b) {
+    return a.key != b.key ? a.key > b.key : a.text < b.text;
   });
-  const int shown = limit_ > 0 && limit_ < count ? static_cast<int>(limit_) : count;
-  lua_createtable(lua_, shown, 0);
-  for (int i = 0; i < shown; i++) {
-    lua_rawgeti(lua_, rows, keys[i].row);
-    lua_rawseti(lua_, -2, i + 1);
+  const auto shown = limit_ > 0 ? std::min(count, static_cast<size_t>(limit_)) : count;
+  lua_createtable(lua_, static_cast<int>(shown), 0);
+  for (size_t i = 0; i < shown; i++) {
+    push_json(lua_, {found[i].text, found[i].size});
+    lua_rawseti(lua_, -2, static_cast<int>(i + 1));
   }
   return 1;
 }
 
-void push_stats(lua_State* lua) {
+void push_stats(lua_State* lua, std::string_view json) {
   constexpr const char* kNumbers[][2] = {{"trace", "events"},
                                          {"trust", "lost"},
                                          {"trace", "bytes"},
                                          {"trace", "duration_ns"},
                                          {"trace", "recording_cost_ns"}};
-  const int json = lua_gettop(lua);
   lua_newtable(lua);
   for (const auto& [part, name] : kNumbers) {
-    lua_getfield(lua, json, part);
-    lua_getfield(lua, -1, name);
-    lua_setfield(lua, json + 1, name);
-    lua_pop(lua, 1);
+    const double n = json_number(lua, json_member(lua, json, part), name, NAN);
+    if (std::isnan(n)) continue;
+    lua_pushnumber(lua, n);
+    lua_setfield(lua, -2, name);
   }
-  lua_getfield(lua, json + 1, "events");
-  lua_getfield(lua, json + 1, "recording_cost_ns");
-  const double events = lua_tonumber(lua, -2), cost = lua_tonumber(lua, -1);
-  lua_pop(lua, 2);
-  lua_pushnumber(lua, events > 0 ? cost / events : 0);
-  lua_setfield(lua, json + 1, "cost_per_event_ns");
+  const std::string_view trace = json_member(lua, json, "trace");
+  const double events = json_number(lua, trace, "events", 0);
+  lua_pushnumber(lua, events > 0 ? json_number(lua, trace, "recording_cost_ns", 0) / events : 0);
+  lua_setfield(lua, -2, "cost_per_event_ns");
 }
 
 }  // namespace luatrace::module

@@ -2,6 +2,8 @@
 // Rows of a report: what luatrace.report() asks luatrace-analyze for, and makes of its JSON.
 #pragma once
 
+#include <string_view>
+
 #include "lua.hpp"
 #include "module/arguments.h"
 
@@ -13,13 +15,13 @@ class ReportRequest {
  public:
   explicit ReportRequest(lua_State* lua);
   const char* const* options() const { return arguments_.list(); }
-  // From the report on top of the stack: pushes an array of rows. Or nil and a message; returns how
-  // many values it has pushed.
-  int push_rows();
+  // From a report, which must stay where it is: pushes an array of rows. Or nil and a message; returns
+  // how many values it has pushed. Only the rows that are asked for become tables.
+  int push_rows(std::string_view json);
 
  private:
   void choose_view(const char* by);
-  bool find_field(int rows);
+  bool find_field(std::string_view rows);
 
   lua_State* lua_;
   Arguments arguments_;
@@ -29,7 +31,7 @@ class ReportRequest {
   lua_Integer limit_ = 0;
 };
 
-// Replaces the report on top of the stack by the numbers of luatrace.stats().
-void push_stats(lua_State* lua);
+// Pushes the numbers of luatrace.stats(), from a report.
+void push_stats(lua_State* lua, std::string_view json);
 
 }  // namespace luatrace::module
