@@ -15,8 +15,8 @@ class ReportRequest {
  public:
   explicit ReportRequest(lua_State* lua);
   const char* const* options() const { return arguments_.list(); }
-  // From a report, which must stay where it is: pushes an array of rows. Or nil and a message; returns
-  // how many values it has pushed. Only the rows that are asked for become tables.
+  // From a report, which must stay where it is: pushes an array of rows. Or nil and a message;
+  // returns how many values it has pushed. Only the rows that are asked for become tables.
   int push_rows(std::string_view json);
 
  private:

@@ -57,7 +57,7 @@ class WatchLog {
   std::deque<std::pair<uint32_t, std::string>> messages_;  // and their kinds
   std::set<std::string> known_;                            // messages so far
   std::set<pid_t> done_;
-  std::array<uint32_t, LT_WATCH_PLACES_MAX> answers_{};    // of each place, as bits
+  std::array<uint32_t, LT_WATCH_PLACES_MAX> answers_{};  // of each place, as bits
 };
 
 class WatchReader {
