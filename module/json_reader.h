@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads JSON (luatrace-analyze's) into Lua tables; what nobody asks for is skipped as text. All functions
-// throw a Lua error if the JSON is not well-formed where they read it.
+// Reads JSON (luatrace-analyze's) into Lua tables; what nobody asks for is skipped as text. All
+// functions throw a Lua error if the JSON is not well-formed where they read it.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,8 @@ namespace luatrace::module {
 // doubles: those above 2^53 are rounded. Up to 100 levels deep.
 void push_json(lua_State* lua, std::string_view text);
 
-// The text of a member of an object; empty if there is none. name: without characters that are escaped.
+// The text of a member of an object; empty if there is none. name: without characters that are
+// escaped.
 std::string_view json_member(lua_State* lua, std::string_view object, std::string_view name);
 // The number that a member is; `other` if it is none.
 double json_number(lua_State* lua, std::string_view object, std::string_view name, double other);
