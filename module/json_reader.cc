@@ -19,6 +19,11 @@ class Reader {
     blanks();
     if (!rest_.empty()) fail();
   }
+  void blanks() {
+    while (!rest_.empty() &&
+           (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t' || rest_[0] == '\r'))
+      rest_.remove_prefix(1);
+  }
   // Is that the next character? Then skips it.
   bool take(char c) {
     blanks();
@@ -34,10 +39,6 @@ class Reader {
 
  private:
   void fail() { luaL_error(lua_, "the report cannot be read: unexpected JSON"); }
-  void blanks() {
-    const size_t n = rest_.find_first_not_of(" \t\r\n");
-    rest_.remove_prefix(n == rest_.npos ? rest_.size() : n);
-  }
   void skip_string();
   void value(int depth);
   void object(int depth);
@@ -144,9 +145,14 @@ void Reader::value(int depth) {
   word();
 }
 
+// What begins or ends a string, an object or an array.
+bool is_mark(char c) {
+  return c == '"' || c == '{' || c == '}' || c == '[' || c == ']';
+}
+
 void Reader::skip_string() {
   size_t at = 1;
-  while ((at = rest_.find_first_of("\"\\", at)) != rest_.npos && rest_[at] != '"') at += 2;
+  while (at < rest_.size() && rest_[at] != '"') at += rest_[at] == '\\' ? 2 : 1;
   if (at >= rest_.size()) fail();
   rest_.remove_prefix(at + 1);
 }
@@ -160,9 +166,9 @@ std::string_view Reader::skip() {
   if (n > 0 && !rest_.starts_with('"') && !rest_.starts_with('{') && !rest_.starts_with('['))
     return rest_.remove_prefix(n), begin.substr(0, n);
   do {
-    const size_t at = rest_.find_first_of("\"{}[]");
-    if (at == rest_.npos) fail();
-    rest_.remove_prefix(at);
+    rest_.remove_prefix(
+        static_cast<size_t>(std::find_if(rest_.begin(), rest_.end(), is_mark) - rest_.begin()));
+    if (rest_.empty()) fail();
     if (rest_[0] == '"') {
       skip_string();
       continue;
@@ -179,21 +185,24 @@ void push_json(lua_State* lua, std::string_view text) {
   Reader(lua, text).read();
 }
 
-std::string_view json_member(lua_State* lua, std::string_view object, std::string_view name) {
+std::string_view json_find(lua_State* lua, std::string_view object, std::string_view name) {
   Reader reader(lua, object);
   if (!reader.take('{') || reader.take('}')) return {};
   do {
     const std::string_view key = reader.skip();
     reader.expect(':');
-    const std::string_view value = reader.skip();
-    if (key.size() == name.size() + 2 && key.substr(1, name.size()) == name) return value;
+    if (key.size() == name.size() + 2 && key.substr(1, name.size()) == name) {
+      reader.blanks();
+      return reader.rest();
+    }
+    reader.skip();
   } while (reader.take(','));
   reader.expect('}');
   return {};
 }
 
 double json_number(lua_State* lua, std::string_view object, std::string_view name, double other) {
-  const std::string_view text = json_member(lua, object, name);
+  const std::string_view text = json_find(lua, object, name);
   double number = other;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;

@@ -13,16 +13,17 @@ namespace luatrace::module {
 // doubles: those above 2^53 are rounded. Up to 100 levels deep.
 void push_json(lua_State* lua, std::string_view text);
 
-// The text of a member of an object; empty if there is none. name: without characters that are
-// escaped.
-std::string_view json_member(lua_State* lua, std::string_view object, std::string_view name);
+// The text from a member's value on, with all that comes after it; empty if there is no such
+// member. name: without characters that are escaped.
+std::string_view json_find(lua_State* lua, std::string_view object, std::string_view name);
 // The number that a member is; `other` if it is none.
 double json_number(lua_State* lua, std::string_view object, std::string_view name, double other);
 
-// The texts of an array's elements, one after the other. What is no array has none.
+// The texts of the elements of the array that a text begins with, one after the other. What is no
+// array has none.
 class JsonElements {
  public:
-  JsonElements(lua_State* lua, std::string_view array) : lua_(lua), rest_(array) {}
+  JsonElements(lua_State* lua, std::string_view text) : lua_(lua), rest_(text) {}
   // False: there are no more.
   bool next(std::string_view* element);
 

@@ -7,8 +7,6 @@
 // whatever else fails is nil and a message. No object here has a destructor: Lua's errors may pass
 // it.
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +20,7 @@
 #include "module/arguments.h"
 #include "module/dump_file.h"
 #include "module/hooks.h"
+#include "module/output.h"
 #include "module/report.h"
 #include "module/sections.h"
 #include "module/vm.h"
@@ -128,15 +127,6 @@ int is_running(lua_State* lua) {
 
 // -- Reports --
 
-// The output of luatrace-analyze in memory: a descriptor, or -1 and the reason in *why.
-int make_output(lua_State* lua, const char* const* options, const char** why) {
-  const int fd = memfd_create("luatrace-report", MFD_CLOEXEC);
-  *why = fd < 0 ? std::strerror(errno) : luaJIT_trace_report(lua, options, fd);
-  if (fd < 0 || *why == nullptr) return fd;
-  close(fd);
-  return -1;
-}
-
 // After the `n` results of a report: a further one, if luatrace-analyze or the recorder has printed
 // something.
 int with_warnings(lua_State* lua, int n) {
@@ -149,38 +139,22 @@ int with_warnings(lua_State* lua, int n) {
   return 2;
 }
 
-// Pushes the output of luatrace-analyze, or nil and a message.
-int push_output(lua_State* lua, const char* const* options) {
-  const char* why = nullptr;
-  const int fd = make_output(lua, options, &why);
-  if (fd < 0) return result(lua, why);
-  struct stat st {};
-  if (fstat(fd, &st) != 0) why = std::strerror(errno);
-  const auto size = static_cast<size_t>(st.st_size);
-  void* const text =
-      why != nullptr || size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (text == MAP_FAILED) why = std::strerror(errno);
-  close(fd);
-  if (why != nullptr) return result(lua, why);
-  lua_pushlstring(lua, static_cast<const char*>(text), size);
-  if (text != nullptr) munmap(text, size);
-  return 1;
-}
-
 int report(lua_State* lua) {
   ReportRequest request(lua);
-  if (const int n = push_output(lua, request.options()); n != 1) return n;
-  size_t size = 0;
-  const char* const text = lua_tolstring(lua, -1, &size);
-  return with_warnings(lua, request.push_rows({text, size}));
+  std::string_view json;
+  if (const char* const why = push_output(lua, request.options(), &json)) return result(lua, why);
+  const int output = lua_gettop(lua), n = request.push_rows(json);
+  release_output(lua, output);
+  return with_warnings(lua, n);
 }
 
 int stats(lua_State* lua) {
   const char* const options[] = {"--inside", "--json", nullptr};
-  if (const int n = push_output(lua, options); n != 1) return n;
-  size_t size = 0;
-  const char* const text = lua_tolstring(lua, -1, &size);
-  push_stats(lua, {text, size});
+  std::string_view json;
+  if (const char* const why = push_output(lua, options, &json)) return result(lua, why);
+  const int output = lua_gettop(lua);
+  push_stats(lua, json);
+  release_output(lua, output);
   if (const char* const messages = luaJIT_trace_messages(); *messages != '\0') {
     push_in_our_words(lua, messages);
     lua_setfield(lua, -2, "messages");
@@ -201,7 +175,12 @@ void add_format(Arguments& a) {
 int dump(lua_State* lua) {
   Arguments a(lua, 1, "dump");
   add_format(a);
-  return with_warnings(lua, push_output(lua, a.list()));
+  std::string_view text;
+  if (const char* const why = push_output(lua, a.list(), &text)) return result(lua, why);
+  const int output = lua_gettop(lua);
+  lua_pushlstring(lua, text.data(), text.size());
+  release_output(lua, output);
+  return with_warnings(lua, 1);
 }
 
 // A report that fails, or does not fit on the disk, leaves an older file as it is.

@@ -29,6 +29,15 @@ struct Row {
   size_t size;
 };
 
+// Space for `space` rows, with the `count` that there are, as a value on the stack instead of the
+// last one.
+Row* more_rows(lua_State* lua, const Row* old, size_t count, size_t space) {
+  auto* const rows = static_cast<Row*>(lua_newuserdata(lua, sizeof(Row) * space));
+  if (count > 0) std::memcpy(rows, old, sizeof(Row) * count);
+  if (old != nullptr) lua_remove(lua, -2);
+  return rows;
+}
+
 }  // namespace
 
 ReportRequest::ReportRequest(lua_State* lua) : lua_(lua), arguments_(lua, 1, "report") {
@@ -85,20 +94,20 @@ bool ReportRequest::find_field(std::string_view rows) {
 }
 
 int ReportRequest::push_rows(std::string_view json) {
-  const std::string_view rows = json_member(lua_, json, list_);
+  const std::string_view rows = json_find(lua_, json, list_);
   if (!find_field(rows)) {
     lua_pushnil(lua_);
     lua_pushfstring(lua_, "report: the rows have no number '%s' to sort by", sort_);
     return 2;
   }
-  size_t count = 0;
+  size_t count = 0, space = 0;
+  Row* found = nullptr;
   std::string_view text;
-  for (JsonElements all(lua_, rows); all.next(&text);) count++;
-  auto* const found =
-      static_cast<Row*>(lua_newuserdata(lua_, sizeof(Row) * std::max(count, size_t{1})));
-  JsonElements all(lua_, rows);
-  for (size_t i = 0; i < count && all.next(&text); i++)
-    found[i] = {*field_ != '\0' ? json_number(lua_, text, field_, 0) : 0, text.data(), text.size()};
+  for (JsonElements all(lua_, rows); all.next(&text); count++) {
+    if (count == space) found = more_rows(lua_, found, count, space = 2 * count + 64);
+    found[count] = {*field_ != '\0' ? json_number(lua_, text, field_, 0) : 0, text.data(),
+                    text.size()};
+  }
   std::sort(found, found + count, [](const Row& a, const Row& b) {
     return a.key != b.key ? a.key > b.key : a.text < b.text;
   });
@@ -119,12 +128,12 @@ void push_stats(lua_State* lua, std::string_view json) {
                                          {"trace", "recording_cost_ns"}};
   lua_newtable(lua);
   for (const auto& [part, name] : kNumbers) {
-    const double n = json_number(lua, json_member(lua, json, part), name, NAN);
+    const double n = json_number(lua, json_find(lua, json, part), name, NAN);
     if (std::isnan(n)) continue;
     lua_pushnumber(lua, n);
     lua_setfield(lua, -2, name);
   }
-  const std::string_view trace = json_member(lua, json, "trace");
+  const std::string_view trace = json_find(lua, json, "trace");
   const double events = json_number(lua, trace, "events", 0);
   lua_pushnumber(lua, events > 0 ? json_number(lua, trace, "recording_cost_ns", 0) / events : 0);
   lua_setfield(lua, -2, "cost_per_event_ns");
