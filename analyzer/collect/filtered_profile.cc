@@ -226,7 +226,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const bool seen = p.shown && running != kNotSeen && f.counted;
   if (!calls.empty()) report_end(co, now, running != kNotSeen);
   if (requests) leave_call(co, now, running);
-  if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
+  if (seen && whole && now <= plan_.to) end_call(co, p.function, running);
   if (!co.watched_call) return;
   SlowCall call;
   call.stream = scope_.number();
@@ -298,9 +298,10 @@ void FilteredProfile::report_run_closed(const Coroutine& co, uint32_t index, uin
 
 void FilteredProfile::end_run(uint64_t from, uint64_t to) {
   if (requests) add_run_to_request(stream_->machine->current(), from, to);
-  if (!run_.in_range || !take_time(from, to)) return;
-  if (!run_.counts) filtered_ += to - from;
-  if (run_.counts) add_to_life(stream_->machine->current(), run_.calls, to - from);
+  if (!run_.in_range) return;
+  const uint64_t ticks = take_time(from, to) ? to - from : 0;
+  if (!run_.counts) filtered_ += ticks;
+  if (run_.counts) add_to_life(stream_->machine->current(), run_.calls, ticks);
 }
 
 // --request: this happened in the innermost call of the coroutine.

@@ -185,7 +185,17 @@ class FilteredProfile {
     const FrameNotes& f = co.notes[index];
     if (requests) run_.add(request_stream_->vm_work(placement_.function_of(f.node)), running);
     if (!f.counted || !run_.in_range) return;
-    if (const FunctionId function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
+    if (const FunctionId function = placement_.shown_as(f.node)) end_call(co, function, running);
+  }
+  // Of a run. Single calls are needed for the verdicts on them, and by observers.
+  bool takes_repeats() const { return !stream_->verdicts && calls.empty(); }
+  void repeated(uint32_t raw, FunctionId, uint64_t calls, uint64_t running) {
+    run_.calls += calls;
+    if (requests) run_.add(request_stream_->vm_work(placement_.function_of(raw)), running);
+    if (!run_.counts) return;
+    machine_tree()[NodeId(raw)].calls += calls;
+    if (const FunctionId function = placement_.shown_as(raw))
+      sums_.ended_inside(0, function, calls, running);
   }
   void end_run(uint64_t from, uint64_t to);
 
@@ -210,6 +220,9 @@ class FilteredProfile {
       if (work == VmWork::kCompiler) compiler += ticks;
     }
   };
+  void end_call(const Coroutine& co, FunctionId function, uint64_t running) {
+    co.inside ? sums_.ended_inside(0, function, 1, running) : sums_.ended(0, function, running);
+  }
   // Clips from..to to the time range, and adds it to the traced time. False if nothing is left.
   bool take_time(uint64_t& from, uint64_t& to);
   bool has_running_groups() const { return request_groups || by_label_; }

@@ -117,6 +117,8 @@ std::vector<NodeId> Profile::add(const Profile& other, const std::vector<Functio
   }
   stats_.resize(std::max(stats_.size(), other.stats_.size()));
   for (size_t f = 0; f < other.stats_.size(); f++) stats_[f] += other.stats_[f];
+  inside_.resize(std::max(inside_.size(), other.inside_.size()));
+  for (size_t f = 0; f < other.inside_.size(); f++) inside_[f] += other.inside_[f];
   return place;
 }
 

@@ -208,8 +208,9 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);
     if (wish.observer == Wish::Observer::kEmpty) sink->calls = {&empty};
-    if (wish.observer != Wish::Observer::kViews) return sink;
     Watching& w = watching.emplace_back(wish);
+    if (wish.coroutines) sink->coroutines = &w.coroutines;
+    if (wish.observer != Wish::Observer::kViews) return sink;
     sink->slow = &w.slow;
     sink->coroutines = &w.coroutines;
     sink->timeline = &w.timeline;

@@ -213,12 +213,13 @@ void write_column(std::ostream& out, const char* key, const Items& items, Get ge
 }
 
 // Writes durations of calls: [complete, min, average, max, wall, and if known p50, p90, p99, p99.9,
-// standard deviation], or 0.
+// standard deviation], or 0. Minimum and maximum are null if they are not known.
 void write_times(std::ostream& out, const ReportFunction& f) {
-  if (f.complete == 0 && f.wall_ns == 0) return void(out << '0');
-  out << '[' << f.complete << ',' << f.min_ns << ',' << f.average_ns() << ',' << f.max_ns << ','
-      << f.wall_ns;
-  if (!f.times.buckets.empty()) {
+  if (f.all_complete() == 0 && f.wall_ns == 0) return void(out << '0');
+  const auto single = [&f](uint64_t ns) { return f.knows_times() ? std::to_string(ns) : "null"; };
+  out << '[' << f.all_complete() << ',' << single(f.min_ns) << ',' << f.average_ns() << ','
+      << single(f.max_ns) << ',' << f.wall_ns;
+  if (!f.times.buckets.empty() && f.knows_times()) {
     for (double percent : {50.0, 90.0, 99.0, 99.9})
       out << ',' << f.times.percentile(percent, f.min_ns, f.max_ns);
     out << ',' << static_cast<uint64_t>(deviation(f.complete, f.sum_ns, f.times.squares));
