@@ -26,7 +26,20 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
   stream(kNoStream);
 }
 
+// To the shown tree, as Placement::settle() does with self time.
+void FilteredProfile::settle_apportioned() {
+  for (uint32_t raw = 0; raw < apportioned_.size() && raw < machine_tree().size(); raw++) {
+    if (!apportioned_[raw]) continue;
+    if (placement_.is_plain())
+      sums_.apportioned(raw, apportioned_[raw]);
+    else if (const Place p = placement_[raw]; p.takes)
+      sums_.apportioned(p.out, apportioned_[raw]);
+  }
+  std::vector<uint64_t>().swap(apportioned_);
+}
+
 void FilteredProfile::finish() {
+  settle_apportioned();
   filtered_ += placement_.settle(sums_);
   sums_.finish();
   if (coroutines) coroutines->finish();
@@ -396,6 +409,7 @@ void FilteredProfile::add_unknown_time(Coroutine& co, uint64_t ticks) {
 void FilteredProfile::add_self_time_at(Coroutine& co, uint64_t ticks) {
   const uint32_t raw = co.frames[co.top].node;
   machine_tree()[NodeId(raw)].self += ticks;
+  if (stream_->machine->is_apportioned()) add_apportioned(raw, ticks);
   if (watch_.is_watching())
     watch_.add(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
 }

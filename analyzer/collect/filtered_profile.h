@@ -172,6 +172,7 @@ class FilteredProfile {
   void add_self_time(uint32_t raw, uint64_t ticks) {
     machine_tree()[NodeId(raw)].self += ticks & run_.time_mask;
   }
+  void apportioned(uint32_t raw, uint64_t ticks) { add_apportioned(raw, ticks & run_.time_mask); }
   void run_opened(Coroutine& co, uint32_t index, uint64_t now) {
     const uint32_t raw = co.frames[index].node;
     machine_tree()[NodeId(raw)].calls += run_.counts;
@@ -251,6 +252,11 @@ class FilteredProfile {
   void add_idle_time(Machine& machine, uint64_t ticks);
   void add_to_request(const Coroutine& co, RequestId request, SlowNode what);
   void add_run_to_request(Coroutine& co, uint64_t from, uint64_t to);
+  void add_apportioned(uint32_t raw, uint64_t ticks) {
+    if (raw >= apportioned_.size()) apportioned_.resize(2 * size_t{raw} + 1);
+    apportioned_[raw] += ticks;
+  }
+  void settle_apportioned();
   void add_self_time_at(Coroutine& co, uint64_t ticks);
   void end_wait(const Coroutine& co, uint64_t to, bool resumed);
   void count(Coroutine& co, const Place& p);
@@ -281,7 +287,8 @@ class FilteredProfile {
   Stream* stream_ = nullptr;
   RequestStream* request_stream_ = nullptr;  // Of the current stream; null without --requests.
   Run run_;
-  std::vector<Shown> shown_;  // By node; extended by shown().
+  std::vector<Shown> shown_;           // By node; extended by shown().
+  std::vector<uint64_t> apportioned_;  // By node of the raw tree, until finish().
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };
 

@@ -112,6 +112,7 @@ std::vector<NodeId> Profile::add(const Profile& other, const std::vector<Functio
     to.calls += from.calls;
     if (uint64_t ticks = other.suspended_at(i)) suspended(place[i], ticks);
     if (uint64_t ticks = other.off_cpu_at(i)) off_cpu(place[i], ticks);
+    if (uint64_t ticks = other.apportioned_at(i)) apportioned(place[i], ticks);
     if (uint64_t ns = other.compiled_at(i)) compiled(place[i], ns);
     if (other.has_charges()) charged(place[i], other.charged_at(i));
   }

@@ -173,11 +173,11 @@ class Profile {
     s.inside += calls;
     s.inside_sum += running;
   }
-  bool takes_repeats() const { return true; }
   void repeated(uint32_t node, FunctionId function, uint64_t calls, uint64_t running) {
     tree_[NodeId(node)].calls += calls;
     ended_inside(node, function, calls, running);
   }
+  void apportioned(uint32_t node, uint64_t ticks) { add_at(apportioned_, node, ticks); }
   void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
   void off_cpu(uint32_t node, uint64_t ticks) { add_at(off_cpu_, node, ticks); }
   // Of samples: time of the node in compiled code.
@@ -206,6 +206,10 @@ class Profile {
   }
   // Ticks of its self time during which the thread did not run, as far as known.
   uint64_t off_cpu_at(uint32_t node) const { return node < off_cpu_.size() ? off_cpu_[node] : 0; }
+  // Ticks of its self time that were apportioned inside segments.
+  uint64_t apportioned_at(uint32_t node) const {
+    return node < apportioned_.size() ? apportioned_[node] : 0;
+  }
   uint64_t compiled_at(uint32_t node) const {
     return node < compiled_.size() ? compiled_[node] : 0;
   }
@@ -225,12 +229,13 @@ class Profile {
   }
 
   CallTree tree_;
-  std::vector<CallStats> stats_;     // By function.
-  std::vector<CallStats> inside_;    // By function; of calls inside segments.
-  std::vector<uint64_t> suspended_;  // By node; separate from the tree, as few nodes have it.
-  std::vector<uint64_t> off_cpu_;    // By node; the same.
-  std::vector<uint64_t> compiled_;   // By node; of samples only.
-  std::vector<uint64_t> charged_;    // By node.
+  std::vector<CallStats> stats_;       // By function.
+  std::vector<CallStats> inside_;      // By function; of calls inside segments.
+  std::vector<uint64_t> suspended_;    // By node; separate from the tree, as few nodes have it.
+  std::vector<uint64_t> off_cpu_;      // By node; the same.
+  std::vector<uint64_t> apportioned_;  // By node.
+  std::vector<uint64_t> compiled_;     // By node; of samples only.
+  std::vector<uint64_t> charged_;      // By node.
 };
 
 // A profile with a histogram of each function. Results are valid only after finish().

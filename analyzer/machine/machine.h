@@ -41,9 +41,9 @@
 //        Instead of ended(): of so many calls, beginning and end are times apportioned in one
 //        stretch. `running` is the sum of their inclusive times, which say nothing of the single
 //        call.
-//   bool takes_repeats(), void repeated(node, function, calls, running)
-//        Whether it needs no single calls; as call() and ended_inside() for so many calls. A sink
-//        without these gets each call of a repeated iteration.
+//   void repeated(node, function, calls, running)
+//        As call() and ended_inside() for so many calls. A sink without this, or whose
+//        bool takes_repeats() says no, gets each call of a repeated iteration.
 //   void cut(uint32_t node, uint64_t running)
 //        A call ends unseen; `running` is kNotSeen if its beginning was unseen, too.
 //   uint64_t border(), void cross(size_t coroutines)

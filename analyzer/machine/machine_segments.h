@@ -12,6 +12,7 @@ template <class Sink>
 void StackMachine<Sink>::cue(const SegmentCue& cue) {
   switch (cue.kind) {
     case SegmentCue::kApportioned:
+      end_apportioned(cue.tick);
       outer_ = cur_->top;
       return;
     case SegmentCue::kExact:
@@ -21,7 +22,7 @@ void StackMachine<Sink>::cue(const SegmentCue& cue) {
   }
 }
 
-// The apportioned time ends at this tick.
+// The time until this tick is of the kind of before: it ends.
 template <class Sink>
 void StackMachine<Sink>::end_apportioned(uint64_t tick) {
   if (may_run() && tick > now_ && tick <= block_end_) add_self_time_until(tick);
@@ -33,8 +34,10 @@ void StackMachine<Sink>::end_apportioned(uint64_t tick) {
 // their events in its fast loop. False if not.
 template <class Sink>
 bool StackMachine<Sink>::multiply(const SegmentCue& cue) {
-  if constexpr (requires { sink_.takes_repeats(); }) {
-    if (!may_run() || now_ > block_end_ || cur_->ended || !sink_.takes_repeats()) return false;
+  if constexpr (requires { sink_.repeated(0, kNoFunction, 0, 0); }) {
+    if (!may_run() || now_ > block_end_ || cur_->ended) return false;
+    if constexpr (requires { sink_.takes_repeats(); })
+      if (!sink_.takes_repeats()) return false;
     if (cue.tick < now_ || cue.tick - now_ + cue.ticks > until_border()) return false;
     if constexpr (!Sink::kFrames) {
       add_repeated(cue);

@@ -51,8 +51,8 @@ struct SegmentBody {
 // Between two event words of a block.
 struct SegmentCue {
   enum Kind : uint8_t {
-    kApportioned,  // The times from here on are apportioned, ...
-    kExact,        // ... until this tick; those after it are exact.
+    kApportioned,  // The times from this tick on are apportioned, ...
+    kExact,        // ... until this one; those after it are exact.
     kRepeat        // `times` iterations of `body` from this tick on, in all `ticks`.
   };
   Kind kind = kApportioned;

@@ -199,7 +199,7 @@ void SegmentExpander::write_pending(uint64_t to) {
   const Scale scale = scale_until(to);
   const bool any = pending_events_ != 0;
   uint64_t done = 0;
-  if (any) cues_.push_back({SegmentCue::kApportioned, out_.size()});
+  if (any) cues_.push_back({SegmentCue::kApportioned, out_.size(), now_});
   for (const Part& part : pending_)
     each_run(part, [&](const Run& run) {
       const SegmentBody& body = part.trace->body;

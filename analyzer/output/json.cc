@@ -127,6 +127,8 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
   o.number("c_ns", c_ns);
+  if (f.apportioned_ns) o.number("apportioned_ns", f.apportioned_ns);
+  if (f.self_apportioned_ns) o.number("self_apportioned_ns", f.self_apportioned_ns);
   if (f.has_cpu_times()) o.number("cpu_ns", f.cpu_ns);
   if (f.has_cpu_times()) o.number("self_cpu_ns", f.self_cpu_ns);
   if (f.knows_times()) {
@@ -189,6 +191,7 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
   if (!r.is_sampled()) o.number("recording_cost_ns", r.cost_ns);
+  if (r.apportioned_ns) o.number("apportioned_ns", r.apportioned_ns);
   o.number("collector_ns", self_time(r, is_collector));
   o.number("compiler_ns", self_time(r, is_compiler));
   if (r.cpu.known()) {

@@ -275,6 +275,8 @@ void Merger::tree() {
     report_.cpu.off.add(place_[i], std::min(off, self));
     report_.cpu.cut_ns += off - std::min(off, self);
     report_.compiled.add(place_[i], tree_of_->compiled_at(i));
+    if (known && place_[i])
+      report_.apportioned.add(place_[i], std::min(clock_.ns(tree_of_->apportioned_at(i)), self));
     // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
       report_.node_cost_ps[place_[i]] +=

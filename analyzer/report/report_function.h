@@ -42,6 +42,8 @@ struct ReportFunction : FunctionName, FunctionFigures {
   // figures exclude them, so that all functions and groups sum to the whole.
   uint64_t inner_calls = 0;
   uint64_t inner_self_ns = 0;
+  // How much of inclusive and self time was apportioned inside segments.
+  uint64_t apportioned_ns = 0, self_apportioned_ns = 0;
   static constexpr uint64_t kUnknownTime = UINT64_MAX;
   // Of events: CPU time of the calls, with and without callees, if it is known (add_cpu_times()).
   // Of samples (add_sample_counts()): how many have the function on their stack, and how much of

@@ -38,7 +38,8 @@ std::string text(const Report& r) {
   std::set<std::string> lines;
   for (const ReportFunction& f : r.functions)
     lines.insert(f.name + ' ' + std::to_string(f.line) + ' ' + std::to_string(f.inside) + ' ' +
-                 std::to_string(f.inside_ns) + '\n');
+                 std::to_string(f.inside_ns) + ' ' + std::to_string(f.apportioned_ns) + ' ' +
+                 std::to_string(f.self_apportioned_ns) + '\n');
   for (const ReportCoroutine& c : r.coroutine_list)
     lines.insert("co " + std::to_string(c.vm) + ' ' + std::to_string(c.id) + ' ' +
                  std::to_string(c.calls) + ' ' + std::to_string(c.self_ns) + ' ' +
@@ -92,6 +93,28 @@ TEST(Repeats, WithHistograms) {
 TEST(Repeats, InTimeBuckets) {
   const std::string clock = "mult=9600000013 shift=3 start=3 real=1700000000000000000";
   expect_same<BucketedProfile>(300, clock, uint64_t{600} * 1000000000, "test.bin");
+}
+
+// Saved profiles have all of it, and merge in any order; with time buckets, too.
+TEST(Repeats, InSavedProfiles) {
+  const std::string clock = "mult=9600000013 shift=3 start=3 real=1700000000000000000";
+  for (uint64_t seed = 1; seed <= seeds(1) * 40; seed++) {
+    PipelineOptions options;
+    options.histograms = true;
+    if (seed % 2) options.bucket_ns = uint64_t{600} * 1000000000;
+    options.keeps_buckets = seed % 2;
+    const auto read = [&](const std::vector<FileBytes>& files) {
+      return report_of(files, options);
+    };
+    const FileBytes a = file_bytes("a", segment_trace(seed, clock));
+    const FileBytes b = file_bytes("b", segment_trace(seed + 1, clock));
+    const std::string first = saved(read({a})), second = saved(read({b}));
+    const FileBytes p = file_bytes("p", first), q = file_bytes("q", second);
+    const std::string whole = text(read({a, b}));
+    ASSERT_EQ(saved(read({p})), first) << "seed " << seed;
+    ASSERT_EQ(text(read({p, q})), whole) << "seed " << seed;
+    ASSERT_EQ(text(read({q, p})), whole) << "seed " << seed;
+  }
 }
 
 // With filters, groups, ranges of time, and the lives of coroutines.

@@ -202,7 +202,7 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
                   &preview.functions, nullptr};
   CallVerdicts verdicts = find_verdicts(plan, no_symbols, input, std::max<size_t>(workers, 1));
   input.rewind();
-  plan.verdicts = &verdicts;
+  if (wish.filter.needs_verdicts()) plan.verdicts = &verdicts;  // As the pipeline does.
   EmptyObserver empty;
   std::deque<Watching> watching;
   auto make = [&](const TraceFacts& mine) {
