@@ -67,7 +67,8 @@ def speed(setup):
 
 
 # Calls of an iteration, iterations of a word, words.
-LOOPS = ((1, 500_000, 5_000), (20, 10_000, 5_000), (1, 1_000, 200_000), (1, 100, 200_000), (1, 10, 200_000))
+LOOPS = ((1, 500_000, 5_000), (20, 10_000, 5_000), (1, 1_000, 1_000_000), (1, 100, 1_000_000),
+         (1, 10, 1_000_000))
 
 
 def loop_trace(calls, iterations, words):
