@@ -30,7 +30,7 @@
 #define WALK_SNAPSHOTS 1024 /* of one trace */
 #define WALK_INLINED 32     /* calls inlined at one place */
 #define WALK_DEPTH 1024     /* slots of the C stack that are searched, */
-#define WALK_PIECE 64       /* so many at once */
+#define WALK_PIECE 112      /* so many at once: with a C frame, WALK_WORDS */
 #define WALK_BETWEEN 64     /* IR instructions between two snapshots */
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
 #define WALK_WORDS 128      /* of memory that is read at once */
@@ -460,9 +460,9 @@ WALK_GLOBAL int walk_step(struct walk* w, uint32_t i) {
   return !walk_resumer(w);
 }
 
-/* The stack of the thread with the registers w->r in the VM w->g, into w->frames. It is no longer in
-** Lua if w->state is WALK_OUTSIDE, but may be on its way out. w->abi, text and
-** text_end are set. */
+/* The stack of the thread with the registers w->r in the VM w->g, into w->frames. It is no longer
+** in Lua if w->state is WALK_OUTSIDE, but may be on its way out. w->abi, text and text_end are
+** set. */
 WALK_INLINE void walk_stack(struct walk* w) {
   w->n = w->truncated = w->listed = w->snapshot = w->coroutines = 0;
   w->trace = 0;

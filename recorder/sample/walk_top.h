@@ -53,8 +53,7 @@ WALK_FN int walk_registers(struct walk* w) {
 }
 
 /* Is the instruction at pc, or the one before, one of that function? Of a builtin or C function:
-*its
-** only one, with which compiled code has left it to the interpreter. */
+** its only one, with which compiled code has left it to the interpreter. */
 WALK_INLINE int walk_is_at(struct walk* w, uint64_t fn, uint64_t pc) {
   const uint64_t proto = walk_proto(w, fn);
   if (fn == 0) return 0;
@@ -92,8 +91,8 @@ WALK_FN int walk_is_restored(struct walk* w, uint64_t base) {
          (function == 0 || walk_function(w, base) == function);
 }
 
-/* The exit from a trace: C code restores the frames that it had inlined, and then sets L_base to the
-** innermost one. In a recursion the frame at L_base may look the same before. */
+/* The exit from a trace: C code restores the frames that it had inlined, and then sets L_base to
+** the innermost one. In a recursion the frame at L_base may look the same before. */
 WALK_FN int walk_exit(struct walk* w) {
   const uint64_t trace = walk_trace_object(w, WALK_J(parent) & 0xffffffff);
   const uint64_t exit = WALK_J(exitno) & 0xffffffff;

@@ -157,8 +157,8 @@ WALK_GLOBAL int walk_inlined_step(struct walk* w, uint32_t i) {
   return w->loop.found == 0;
 }
 
-/* Takes the calls that the trace has inlined at that snapshot into w->loop. Returns 0 if they are not
-** known. */
+/* Takes the calls that the trace has inlined at that snapshot into w->loop. Returns 0 if they are
+** not known. */
 WALK_FN int walk_take_snapshot(struct walk* w, uint64_t trace, uint32_t index) {
   const uint64_t snap = WALK_TRACE(trace, T_snap, 8) + index * WALK_OFFSET(w->abi.snap_size);
   struct walk_loop* loop = &w->loop;
@@ -179,8 +179,8 @@ WALK_FN int walk_take_snapshot(struct walk* w, uint64_t trace, uint32_t index) {
   return loop->found != 0;
 }
 
-/* Adds the calls that were taken, and leaves the frame at w->base for walk_step(). Returns 0 if they
-** are not known. */
+/* Adds the calls that were taken, and leaves the frame at w->base for walk_step(). Returns 0 if
+** they are not known. */
 WALK_FN int walk_add_inlined(struct walk* w) {
   struct walk_loop* loop = &w->loop;
   WALK_LOOP(w, WALK_INLINED, walk_inlined_step) continue;

@@ -192,7 +192,8 @@ __noinline int vm_step(struct work *k) {
 static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   struct walk *w = &k->walk;
   __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
-  bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
+  /* Where C code enters the interpreter, the register is still that of a VM which has called C. */
+  bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end && walk_rule(w, w->r.ip - w->text) != LT_RULE_ENTER;
   if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
       (in_text || on_stack(k))) return candidate;
   k->found = 0;
