@@ -50,8 +50,12 @@ for ((turn = 0; turn < turns || (taken < 4 && turn < 10 * turns); turn++)); do
       continue
     }
     taken=$((taken + 1))
-    [ "$(jq .trust.unbalanced "$scratch/json")" = 0 ] ||
+    [ "$(jq .trust.unbalanced "$scratch/json")" = 0 ] || {
+      "$bin/luatrace-analyze" --dump=calls "$f" >"$scratch/calls" || true
+      head -n 40 "$scratch/calls"
+      grep -n -B 60 -A 5 ' D0 \(return\|tail\) ' "$scratch/calls" | head -n 200 || true
       fail "turn $turn: $("$bin/luatrace-analyze" "$f" | tail -n 3)"
+    }
     rm -f "$f"
   done
 done
