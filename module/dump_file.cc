@@ -9,9 +9,13 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace luatrace::module {
 namespace {
+
+// In the folder of the file, whose own name may be as long as a name can be.
+constexpr char kTemporary[] = ".luatrace.XXXXXX";
 
 // Copies the whole file `from`. 0 or an errno.
 int copy(int from, int to) {
@@ -35,8 +39,11 @@ int copy_and_close(int from, int to) {
 }
 
 int write_itself(int from, const char* path) {
-  const int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-  return to < 0 ? errno : copy_and_close(from, to);
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY;
+  const int to = open(path, flags | O_NONBLOCK, 0600);  // a pipe that nobody reads: ENXIO
+  if (to < 0) return errno;
+  fcntl(to, F_SETFL, 0);
+  return copy_and_close(from, to);
 }
 
 // The name of the file itself, to which links lead. False: something that is not replaced.
@@ -52,11 +59,13 @@ bool find_target(const char* path, char (&name)[PATH_MAX], struct stat& old, boo
 }  // namespace
 
 int dump_file(int from, const char* path) {
-  char name[PATH_MAX], temporary[PATH_MAX + sizeof ".XXXXXX"];
+  char name[PATH_MAX], temporary[PATH_MAX + sizeof kTemporary];
   struct stat old {};
   bool exists = false;
   if (!find_target(path, name, old, exists)) return write_itself(from, path);
-  std::snprintf(temporary, sizeof temporary, "%s.XXXXXX", name);
+  const char* const last = std::strrchr(name, '/');
+  const int folder = last == nullptr ? 0 : static_cast<int>(last + 1 - name);
+  std::snprintf(temporary, sizeof temporary, "%.*s%s", folder, name, kTemporary);
   const int to = mkostemp(temporary, O_CLOEXEC);  // mode 0600
   if (to < 0 && exists && (errno == EACCES || errno == EPERM)) return write_itself(from, path);
   if (to < 0) return errno;

@@ -293,13 +293,15 @@ int rethrow(lua_State* lua) {
   return lua_error(lua);
 }
 
-// The part that must be Lua: a coroutine can yield inside. The arguments are C functions, and the
-// standard pcall.
+// The part that must be Lua: a coroutine can yield inside. If fn has stopped the section itself
+// that is an error, unless there is fn's own. The arguments are C functions, and the standard
+// pcall.
 constexpr const char* kSection = R"(
-local start, stop, rethrow, check, pcall = ...
+local start, leave, stop, rethrow, check, pcall = ...
 local function finish(name, ok, ...)
-  stop(name)
+  local left = leave(name)
   if not ok then return rethrow((...)) end
+  if not left then stop(name) end
   return ...
 end
 return function(name, fn, ...)
@@ -311,10 +313,10 @@ end
 
 void add_section(lua_State* lua) {
   if (luaL_loadbuffer(lua, kSection, std::strlen(kSection), LUATRACE_HIDDEN) != 0) lua_error(lua);
-  for (const lua_CFunction f : {section_start, section_stop, rethrow, check_section})
+  for (const lua_CFunction f : {section_start, section_end, section_stop, rethrow, check_section})
     push_hidden(lua, f);
   lua_getglobal(lua, "pcall");
-  lua_call(lua, 5, 1);
+  lua_call(lua, 6, 1);
   lua_setfield(lua, -2, "section");
 }
 

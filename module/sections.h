@@ -13,6 +13,8 @@ namespace luatrace::module {
 int section_start(lua_State* lua);
 int section_stop(lua_State* lua);
 int sections(lua_State* lua);
+// section_stop() without an error: returns whether the section was open.
+int section_end(lua_State* lua);
 // Checks the name and the function of section(), which is Lua code.
 int check_section(lua_State* lua);
 

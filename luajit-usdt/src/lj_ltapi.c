@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lj_dispatch.h"
@@ -170,7 +171,8 @@ static int open_trace(const char *file)
   return fd;
 }
 
-/* From now on the VMs make rings. Returns the number of the recording. */
+/* From now on the VMs make rings, also those that other threads interpret. Returns the number of the
+** recording. */
 static uint32_t switch_on(void)
 {
   LTControl *c = &luajit_usdt_control;
@@ -178,6 +180,9 @@ static uint32_t switch_on(void)
   if (++c->generation % 255 + 1 == rec.token) c->generation++;
   token = (uint16_t)(c->generation % 255 + 1);
   __atomic_store_n(&c->ring, token, __ATOMIC_RELEASE);
+  lj_ltstate_lock();
+  lj_ltstate_pollall();
+  lj_ltstate_unlock();
   return token;
 }
 
@@ -192,10 +197,22 @@ static const char *without_ring(lua_State *L)
   return why ? why : lj_ltself_fail("no memory for the events of this Lua VM", "");
 }
 
+/* Is there something that is no regular file? Nobody may ever read a pipe, and the reports would. */
+static int is_unusual(const char *file)
+{
+  char *name = expand_name(file, 1);
+  struct stat st;
+  int unusual = name && !stat(name, &st) && !S_ISREG(st.st_mode);
+  free(name);
+  return unusual;
+}
+
 static const char *api_start(lua_State *L, const char *file, char **options)
 {
-  int trace = file ? -1 : lj_ltspawn_temporary();
+  int trace = -1;
   const char *why = NULL;
+  if (file && is_unusual(file)) return lj_ltself_fail(file, "it is not a regular file");
+  if (!file) trace = lj_ltspawn_temporary();
   lj_ltlink_messages()[0] = '\0';
   if (!file && trace < 0) why = lj_ltreport_notemporary();
   if (!why) why = api_connect(file, options, trace);

@@ -30,7 +30,6 @@
 #endif
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
-#include "lj_vm.h"
 #include "luatrace.h"
 
 #define VALUE_SIZE	4096
@@ -161,21 +160,14 @@ static int read_env(const char *value)
 
 /* -- mode=stuck --------------------------------------------------------------- */
 
-/* Each VM prints its stacks at its next poll. Interpreted code that never polls is made to: every
-** instruction goes through the dispatch table. The list of VMs is left alone if it is changing. */
+/* Each VM prints its stacks at its next poll. The list of VMs is left alone if it is changing. */
 static void on_signal(int number)
 {
-  LTState *lt;
-  uint32_t i;
   int olderr = errno;
   UNUSED(number);
   __atomic_add_fetch(&luajit_usdt_control.stacks, 1, __ATOMIC_SEQ_CST);
   if (lj_ltstate_trylock()) {
-    for (lt = lt_first(); lt; lt = lt->next) {
-      ASMFunction *disp = LT2GG(lt)->dispatch;
-      for (i = 0; i < GG_LEN_SDISP; i++) disp[i] = lj_vm_record;
-      __atomic_or_fetch(&lt->stop, LTSTOP_POLL, __ATOMIC_SEQ_CST);
-    }
+    lj_ltstate_pollall();
     lj_ltstate_unlock();
   }
   errno = olderr;
@@ -203,7 +195,7 @@ static void wait_for_signal(void)
 static void on_call(lua_State *L, lua_Debug *call)
 {
   if (lt_jiton(G(L))) luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE|LUAJIT_MODE_OFF);
-  lj_ltprint_call(L, call, env.args);
+  lj_ltprint_call(L, call, env.include, env.args);
 }
 
 /* -- Starting ----------------------------------------------------------------- */
@@ -225,7 +217,6 @@ static void start_mode(lua_State *L)
       env.mode = MODE_NONE;
     }
   }
-  if (env.mode == MODE_TRACE && env.include[0]) lj_ltctl_set(LT_ENV_INCLUDE, env.include);
   if (env.mode == MODE_STUCK) wait_for_signal();
 }
 

@@ -424,15 +424,15 @@ void lj_lthit_entry(lua_State *L, GCproto *pt)
 int lj_lthit_line(lua_State *L, const BCIns *pc)
 {
   LTWatch *w = L2LT(L)->watch;
-  LTStep last = w->last;
+  LTStep *step = &w->last[hook_active(G(L)) != 0], last = *step;
   Here h;
   if (w->done) return 1;
-  w->last.pc = pc-1;
-  w->last.L = L;
-  w->last.base = L->base - tvref(L->stack);
+  step->pc = pc-1;
+  step->L = L;
+  step->base = L->base - tvref(L->stack);
   if (!lj_ltwatch_at(w, pc-1) || lt_mute(G(L))) return 0;
   set_here(&h, L, proto_bcpos(funcproto(curr_func(L)), pc) - 1);
-  if (last.L == L && last.base == w->last.base) set_way(&h, last.pc);
+  if (last.L == L && last.base == step->base) set_way(&h, last.pc);
   hit(&h, pc-1);
   return !w->nlines;
 }

@@ -199,14 +199,6 @@ static void begin_watch(lua_State *L, LTHooks *h, const Hook *hook, GCobj *what)
   h->open[h->nopen++] = w;
 }
 
-/* Have the VM stop before the next instruction. */
-static void poll_soon(global_State *g)
-{
-  uint32_t i;
-  G2LT(g)->stop |= LTSTOP_POLL;
-  for (i = 0; i < GG_LEN_SDISP; i++) G2GG(g)->dispatch[i] = lj_vm_record;
-}
-
 static void end_watch(global_State *g, LTHooks *h, uint32_t i, int error)
 {
   Watch *w = h->open[i];
@@ -224,7 +216,7 @@ static void end_watch(global_State *g, LTHooks *h, uint32_t i, int error)
   h->end = &w->next;
   h->ndone++;
   h->nwait += w->tree.count;
-  poll_soon(g);
+  lj_ltstate_poll(G2LT(g));
 }
 
 static void enter(lua_State *L, Watch *w, GCobj *what, void *addr)
@@ -483,7 +475,7 @@ void lj_lthook_deliver(lua_State *L)
   ptrdiff_t top = savestack(L, L->top);
   if (!h || !h->first) return;
   if ((g->hookmask & (HOOK_ACTIVE|HOOK_GC|HOOK_VMEVENT))) {
-    poll_soon(g);
+    lj_ltstate_poll(G2LT(g));
     return;
   }
   lj_trace_abort(g);
@@ -494,7 +486,7 @@ void lj_lthook_deliver(lua_State *L)
   pass_all(h, 0);
   if (h->called) free_watch(h->called);
   h->called = NULL;
-  if (h->first) poll_soon(g);
+  if (h->first) lj_ltstate_poll(G2LT(g));
   setgcref(g->cur_L, obj2gco(L));
   L->top = restorestack(L, top);
 }

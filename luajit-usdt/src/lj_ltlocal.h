@@ -241,7 +241,7 @@ struct LTWatch {
   uint32_t full;	/* There was no place for a point. */
   uint32_t flush;	/* A function was found that may have been compiled. */
   uint32_t done;	/* The requested number of hits was reached. */
-  LTStep last;		/* The instruction before, while lines are watched. */
+  LTStep last[2];	/* The instruction before, while lines are watched; in a hook. */
   char request[LT_WATCH_REQUEST_MAX+1];  /* Cut into lines. */
   char text[LT_WATCH_MAX+2];
 };
@@ -333,6 +333,8 @@ LJ_FUNC void lj_ltstate_unlock(void);
 LJ_FUNC void lj_ltstate_add(LTState *lt);
 LJ_FUNC void lj_ltstate_remove(LTState *lt);
 LJ_FUNC void lj_ltstate_free(LTState *lt);
+LJ_FUNC void lj_ltstate_poll(LTState *lt);
+LJ_FUNC void lj_ltstate_pollall(void);
 
 LJ_FUNC char *lj_ltopen_aligned(size_t size, int prot);
 LJ_FUNC void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
@@ -396,7 +398,7 @@ LJ_FUNC void lj_ltstack_jitevent(lua_State *L, GCobj *what, uint32_t kind,
 LJ_FUNC int lj_ltprint_open(const char *path);
 LJ_FUNC void lj_ltprint_stacks(lua_State *L);
 LJ_FUNC void lj_ltprint_tag(lua_State *L, int begins, int n);
-LJ_FUNC void lj_ltprint_call(lua_State *L, lua_Debug *call, int args);
+LJ_FUNC void lj_ltprint_call(lua_State *L, lua_Debug *call, const char *include, int args);
 
 LJ_FUNC void lj_ltswitch_restore(global_State *g);
 

@@ -76,10 +76,11 @@ static int open_file(void)
   if (!path) return ENOMEM;
   if (p) snprintf(path, size, "%.*s%d%s", (int)(p-file.name), file.name, (int)file.pid, p+2);
   else strcpy(path, file.name);
-  fd = open(path, O_WRONLY|O_CREAT|O_APPEND|O_CLOEXEC|O_NOCTTY|O_NOFOLLOW, 0600);
-  err = errno;
+  fd = open(path, O_WRONLY|O_CREAT|O_APPEND|O_CLOEXEC|O_NOCTTY|O_NOFOLLOW|O_NONBLOCK, 0600);
+  err = errno;  /* ENXIO: a pipe that nobody reads. */
   free(path);
   if (fd < 0) return err;
+  (void)fcntl(fd, F_SETFL, O_APPEND);
   if ((fd = lj_ltctl_fdup(fd)) < 0) return EMFILE;
   return know(&to, fd);
 }
@@ -225,11 +226,12 @@ static void put_values(LTText *l, cTValue *o, cTValue *end)
 }
 
 /* The Lua function on top has been entered, as a hook sees it. */
-void lj_ltprint_call(lua_State *L, lua_Debug *call, int args)
+void lj_ltprint_call(lua_State *L, lua_Debug *call, const char *include, int args)
 {
   LINE(l);
-  if (!isluafunc(curr_func(L)) || !lua_getinfo(L, "nS", call) || !lj_ltctl_match(call->source))
-    return;
+  if (!isluafunc(curr_func(L)) || !lua_getinfo(L, "nS", call) ||
+      !strcmp(call->source, LUATRACE_HIDDEN)) return;
+  if (*include && !lj_ltctl_matchlist(include, call->source)) return;
   lj_lttext_add(&l, "%*s", 2*depth_of(L), "");
   lj_lttext_name(&l, call->short_src);
   lj_lttext_add(&l, ":%d  ", call->linedefined);

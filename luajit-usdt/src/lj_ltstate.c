@@ -24,6 +24,7 @@
 #endif
 #include "lj_trace.h"
 #include "lj_dispatch.h"
+#include "lj_vm.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
@@ -118,6 +119,23 @@ void lj_ltstate_remove(LTState *lt)
   if (lt->next) lt->next->prev = lt->prev;
   lt->next = lt->prev = NULL;
   lj_ltstate_unlock();
+}
+
+/* Have the VM stop before its next instruction: interpreted code polls nowhere else. From whatever
+** thread; the VM may be changing the table meanwhile, and is then asked again by whoever waits for it. */
+void lj_ltstate_poll(LTState *lt)
+{
+  ASMFunction *disp = LT2GG(lt)->dispatch;
+  uint32_t i;
+  for (i = 0; i < GG_LEN_SDISP; i++) disp[i] = lj_vm_record;
+  __atomic_or_fetch(&lt->stop, LTSTOP_POLL, __ATOMIC_SEQ_CST);
+}
+
+/* All of them. The holder of the lock calls it. */
+void lj_ltstate_pollall(void)
+{
+  LTState *lt;
+  for (lt = lt_first(); lt; lt = lt->next) lj_ltstate_poll(lt);
 }
 
 /* The VM is gone, and another one may get its memory. */

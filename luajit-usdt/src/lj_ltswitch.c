@@ -228,9 +228,10 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   uint32_t flush = lt->stop & LTSTOP_FLUSH;
   uint32_t was, rec, forked, more, changed, stacks;
   uint64_t word;
-  if (tvref(g->jit_base) || (g->hookmask & (HOOK_GC|HOOK_VMEVENT)) ||
-      !lt_jitidle(g))
-    return 0;
+  if (tvref(g->jit_base)) return 0;
+  if ((g->hookmask & (HOOK_GC|HOOK_VMEVENT)) && G2GG(g)->dispatch[0] != lj_vm_record)
+    lj_ltstate_poll(lt);  /* When the finalizer or handler returns. */
+  if ((g->hookmask & (HOOK_GC|HOOK_VMEVENT)) || !lt_jitidle(g)) return 0;
   forked = !lt_ringon(lt) && (lt->stop & LTSTOP_RESYNC);
   lt->stop &= ~(LTSTOP_POLL|LTSTOP_REPORT|LTSTOP_LOOK|LTSTOP_FLUSH);
   if (!lt_ringon(lt)) lt->stop = 0;

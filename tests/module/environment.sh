@@ -41,6 +41,11 @@ case $1 in
     run "mode=trace,out=$scratch/file" calls
     same "without arguments" "$(lines "$scratch/file" | sed -n 2p)" '    environment.lua:5  method'
     same "mode of the file" "$(stat -c %a "$scratch/file")" 600
+    # A recorder has its own patterns.
+    LUATRACE="mode=trace,include=nothing*,out=$scratch/none" luatrace-record -q -o "$scratch/t.bin" -- luajit "$program" calls >"$scratch/out"
+    same "calls that are recorded" "$(luatrace-analyze --json "$scratch/t.bin" | jq '.functions[] | select(.name == "method") | .calls')" 100
+    LUATRACE="mode=trace,out=$scratch/all" luatrace-record -q -o "$scratch/t.bin" --include 'nothing*' -- luajit "$program" calls >"$scratch/out"
+    same "lines beside a recorder" "$(wc -l <"$scratch/all")" 203
     # A forked child has its own.
     mkdir "$scratch/forks"
     LUATRACE=mode=trace,out=$scratch/forks/%p luajit -e 'local ffi = require "ffi" ffi.cdef "int fork(void); int wait(int *);"
@@ -90,12 +95,10 @@ luatrace: end of the stacks'
     grep -q 'LUATRACE: signal: the program handles or ignores it' "$err" || fail "no message: $(cat "$err")"
     ;;
   full)
-    for mode in trace record; do
-      run mode=$mode,out=/dev/full calls
-      reported() { grep -q 'No space left on device' "$err"; }
-      within 20 "the message of mode=$mode" reported
-      same "lines ($mode)" "$(grep -c '^luatrace' "$err")" 1
-    done
+    run mode=trace,out=/dev/full calls
+    reported() { grep -q 'No space left on device' "$err"; }
+    within 20 "the message" reported
+    same "lines" "$(grep -c '^luatrace' "$err")" 1
     ;;
   wrong)
     for value in mode=x foo "mode=trace,out=$scratch/none/x" mode=stuck,signal=KILL signal=99 out=x unknown=1 \
@@ -105,6 +108,12 @@ luatrace: end of the stacks'
       run "$value" calls
       grep -q '^luatrace: LUATRACE: ' "$err" || fail "$value: no message: $(cat "$err")"
       same "lines of $value" "$(wc -l <"$err")" 1
+    done
+    # Nobody reads the pipe, nor ever will.
+    mkfifo "$scratch/pipe"
+    for value in mode=trace mode=tag mode=record; do
+      run "$value,out=$scratch/pipe" calls
+      grep -E 'No such device or address|it is not a regular file' "$err" >/dev/null || fail "$value: $(cat "$err")"
     done
     # The advice is not that of luatrace-record's command line.
     echo text >"$scratch/text"

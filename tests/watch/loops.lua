@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Loops on one line and on several, of each kind. With an argument: how often a line hook sees each line.
-local lines = {}
-if arg[1] then
+-- Loops on one line and on several, of each kind. With "hook": how often a line hook sees each line. With
+-- "count": while a count hook is called all the time.
+local lines = {} if arg[1] == "count" then debug.sethook(function() local n = 0 n = n + 1 end, "", 2) end
+if arg[1] == "hook" then
   debug.sethook(function(_, line)
     local f = debug.getinfo(2, "f").func
     if f == loops or f == loops_below then lines[line] = (lines[line] or 0) + 1 end
@@ -36,6 +37,6 @@ end
 loops({ 1, 2, 3, 4 })
 loops_below(5)
 debug.sethook()
-for line = 11, 34 do
+for line = 12, 35 do
   if lines[line] then print(line, lines[line]) end
 end

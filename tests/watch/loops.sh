@@ -11,7 +11,9 @@ while read -r line count; do
     watch --watch "$program:$line" --print sum -- "$luajit" $options "$program"
     same "hits of line $line ($options)" "$(values | grep -vc 'main chunk')" "$count"
   done
+  watch --watch "$program:$line" --print sum -- "$luajit" "$program" count
+  same "hits of line $line with a count hook" "$(values | grep -vc 'main chunk')" "$count"
 done <"$scratch/lines"
 # The variables of the loop are there from the second turn on.
-watch --watch "$program:12" --print i -- "$luajit" "$program"
-same "the counter" "$(values | sed -n '2p;$p' | xargs)" "$program:12 loops: i=2 $program:12 loops: i=10"
+watch --watch "$program:13" --print i -- "$luajit" "$program"
+same "the counter" "$(values | sed -n '2p;$p' | xargs)" "$program:13 loops: i=2 $program:13 loops: i=10"
