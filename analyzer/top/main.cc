@@ -186,6 +186,13 @@ void Top::show() {
     std::cout << (shown_ > 1 ? "\n" : "") << table_ << std::flush;
 }
 
+// Was everything written?
+bool check_output() {
+  if (std::cout.flush()) return true;
+  std::cerr << "luatrace-top: standard output: cannot write\n";
+  return false;
+}
+
 // From now on a second signal ends this process at once, and with it the recorder.
 int Top::end(bool by_itself) {
   const bool was_terminal = screen_->is_terminal();
@@ -198,7 +205,7 @@ int Top::end(bool by_itself) {
   if (was_terminal) std::cout << table_ << std::flush;
   std::cerr << messages_;
   if (by_itself && status == 0) std::cerr << "luatrace-top: the recording has ended\n";
-  return std::cout ? status : kFailed;
+  return check_output() ? status : kFailed;
 }
 
 int Top::run() {
@@ -216,7 +223,7 @@ int main(int argc, char** argv) {
   try {
     const CommandLine given(top_program(), argc, argv);
     if (!given.print_common(LUATRACE_VERSION)) return Top(read_options(given), argv[0]).run();
-    return std::cout.flush() ? 0 : kFailed;
+    return check_output() ? 0 : kFailed;
   } catch (const UsageError& e) {
     std::cerr << "luatrace-top: " << printable(e.what()) << " (see --help)\n";
   } catch (const std::exception& e) {

@@ -34,6 +34,8 @@ rows=$(grep -cE '^ *[0-9,]+ .* handle ' "$scratch/tables") || true
 grep -x 'no request ended' "$scratch/tables" >/dev/null || fail "a request that is open has ended: $(cat "$scratch/tables")"
 grep -E '^1 open request, ' "$scratch/tables" >/dev/null || fail "no open request: $(cat "$scratch/tables")"
 
+refuses '^luatrace-top: standard output: cannot write' sh -c '"$1" -p "$2" -n 200ms --count 1 >/dev/full' _ "$top" $target
+
 # A process that sleeps: nothing comes, yet the tables and the end come in time.
 "$bin/luajit" -e 'local ffi = require("ffi") ffi.cdef("int usleep(unsigned);") ffi.C.usleep(60000000)' &
 sleeper=$!
