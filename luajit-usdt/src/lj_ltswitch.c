@@ -23,6 +23,7 @@
 #include "lj_jit.h"
 #endif
 #include "lj_dispatch.h"
+#include "lj_vm.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
