@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/machine_events.h"
@@ -104,9 +103,7 @@ class Streams : public TraceSink {
     Machine& m = machine(stream);
     if constexpr (requires { sink_.stream(stream); }) sink_.stream(stream);
     if (SegmentExpander* expander = expander_of(block.stream))
-      expander->expand(block, [&m](const EventBlock& expanded, std::span<const SegmentCue> cues) {
-        m.block(expanded, cues);
-      });
+      expander->expand(block, [&m](const EventBlock& expanded) { m.block(expanded); });
     else
       m.block(block);
   }
