@@ -16,7 +16,7 @@ void push_json(lua_State* lua, std::string_view text);
 // The text from a member's value on, with all that comes after it; empty if there is no such
 // member. name: without characters that are escaped.
 std::string_view json_find(lua_State* lua, std::string_view object, std::string_view name);
-// The number that a member is; `other` if it is none.
+// The number that a member is; `other` if it is not one.
 double json_number(lua_State* lua, std::string_view object, std::string_view name, double other);
 
 // The texts of the elements of the array that a text begins with, one after the other. What is no

@@ -98,6 +98,26 @@ void copy_section(lua_State* lua) {
   lua_remove(lua, from);
 }
 
+// Ends the section of the name at index 1. False: it is not open in this coroutine.
+bool end_section(lua_State* lua) {
+  push_section(lua, false);
+  if (lua_isnil(lua, -1)) return false;
+  luaJIT_trace_section_stop(lua, lua_tostring(lua, 1));
+  announce(lua, false, 1);
+  const int open = lua_gettop(lua), section = open - 1;
+  const double depth = get(lua, open, "depth") - 1;
+  set(lua, "depth", depth);
+  if (depth > 0) return true;
+  const double wall = seconds(CLOCK_MONOTONIC) - get(lua, open, "wall");
+  const double cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - get(lua, open, "cpu");
+  lua_pop(lua, 1);
+  lua_pushnil(lua);
+  set_open(lua);
+  set(lua, "time", get(lua, section, "time") + wall);
+  set(lua, "cpu", get(lua, section, "cpu") + (cpu > 0 ? cpu : 0));  // another thread may stop it
+  return true;
+}
+
 }  // namespace
 
 int check_section(lua_State* lua) {
@@ -128,33 +148,13 @@ int section_start(lua_State* lua) {
 }
 
 int section_end(lua_State* lua) {
-  push_section(lua, false);
-  const bool is_open = !lua_isnil(lua, -1);
-  lua_pushboolean(lua, is_open ? 1 : 0);
-  lua_insert(lua, 2);
-  if (!is_open) return lua_settop(lua, 2), 1;
-  luaJIT_trace_section_stop(lua, lua_tostring(lua, 1));
-  announce(lua, false, 1);
-  const int open = lua_gettop(lua), section = open - 1;
-  const double depth = get(lua, open, "depth") - 1;
-  set(lua, "depth", depth);
-  if (depth > 0) return lua_settop(lua, 2), 1;
-  const double wall = seconds(CLOCK_MONOTONIC) - get(lua, open, "wall");
-  const double cpu = seconds(CLOCK_THREAD_CPUTIME_ID) - get(lua, open, "cpu");
-  lua_pop(lua, 1);
-  lua_pushnil(lua);
-  set_open(lua);
-  set(lua, "time", get(lua, section, "time") + wall);
-  set(lua, "cpu", get(lua, section, "cpu") + (cpu > 0 ? cpu : 0));  // another thread may stop it
-  lua_settop(lua, 2);
+  lua_pushboolean(lua, end_section(lua) ? 1 : 0);
   return 1;
 }
 
 int section_stop(lua_State* lua) {
   check_name(lua, "section_stop");
-  lua_settop(lua, 1);
-  section_end(lua);
-  if (lua_toboolean(lua, -1) == 0)
+  if (!end_section(lua))
     return fail(lua, "section_stop: section '%s' has not been started in this coroutine",
                 lua_tostring(lua, 1));
   return 0;

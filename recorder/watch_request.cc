@@ -152,50 +152,45 @@ class Condition {
     pos_ += text.size();
   }
 
-  // A byte of a string, as Lua has it: the VM compares C strings that are on one line.
-  void add_byte(std::string& s, size_t at, unsigned byte) {
-    pos_ = at;
-    if (byte > 255) fail("an escape is beyond 255");
-    if (byte == 0 || byte == '\n') fail("a string cannot contain a newline or a zero byte");
-    s += static_cast<char>(byte);
-  }
-
-  // The number of up to `most` digits after an escape's `at`; `at` becomes its last one.
-  unsigned digits(size_t& at, size_t most, unsigned base) {
+  // The number of up to `most` digits after text_[at]; `at` becomes the last one.
+  unsigned digits(size_t& at, size_t most, int base) {
     unsigned n = 0;
     const char* const begin = text_.data() + at + 1;
     const char* const limit = begin + std::min(most, text_.size() - at - 1);
-    const char* const end = std::from_chars(begin, limit, n, static_cast<int>(base)).ptr;
-    if (end == begin || (base == 16 && end != begin + most)) pos_ = at, fail("unknown escape");
+    const char* const end = std::from_chars(begin, limit, n, base).ptr;
+    if (end == begin || (base == 16 && end != begin + most)) fail("unknown escape");
     at += static_cast<size_t>(end - begin);
     return n;
   }
 
-  // What the character at `at`, after a backslash, stands for; `at` becomes the last one.
+  // What comes after the backslash at `at` stands for; `at` becomes its last character.
   unsigned escape(size_t& at) {
     static constexpr std::string_view kLetters = "abfnrtv\\\"'", kBytes = "\a\b\f\n\r\t\v\\\"'";
-    if (at >= text_.size()) fail("the string does not end");
-    if (const size_t i = kLetters.find(text_[at]); i != kLetters.npos)
-      return static_cast<unsigned char>(kBytes[i]);
-    if (text_[at] == 'x') return digits(at, 2, 16);
-    return digits(--at, 3, 10);
+    const size_t i = kLetters.find(text_[at + 1]);
+    if (i == kLetters.npos && text_[at + 1] != 'x') return digits(at, 3, 10);
+    at++;
+    return i == kLetters.npos ? digits(at, 2, 16) : static_cast<unsigned char>(kBytes[i]);
+  }
+
+  // Takes the next byte of a string, which may be an escape of Lua. The VM compares C strings that
+  // are on one line.
+  char byte() {
+    size_t at = pos_;
+    unsigned n = static_cast<unsigned char>(text_[at]);
+    if (n == '\\' && at + 1 < text_.size()) n = escape(at);
+    if (n > 255) fail("an escape is beyond 255");
+    if (n == 0 || n == '\n') fail("a string cannot contain a newline or a zero byte");
+    pos_ = at + 1;
+    return static_cast<char>(n);
   }
 
   void string() {
-    const size_t begin = pos_;
-    const char quote = text_[begin];
+    const size_t begin = pos_++;
     std::string s;
-    size_t at = begin + 1;
-    for (; at < text_.size() && text_[at] != quote; at++) {
-      const size_t first = at;
-      unsigned byte = static_cast<unsigned char>(text_[at]);
-      if (byte == '\\') byte = escape(++at);
-      add_byte(s, first, byte);
-    }
-    pos_ = begin;
-    if (at >= text_.size()) fail("the string does not end");
+    while (pos_ < text_.size() && text_[pos_] != text_[begin]) s += byte();
+    if (pos_ >= text_.size()) pos_ = begin, fail("the string does not end");
     step('s', s);
-    pos_ = at + 1;
+    pos_++;
   }
 
   const std::string& text_;

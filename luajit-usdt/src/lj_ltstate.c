@@ -118,8 +118,8 @@ void lj_ltstate_remove(LTState *lt)
   lj_ltstate_unlock();
 }
 
-/* Have the VM stop before its next instruction: interpreted code polls nowhere else. From whatever
-** thread; the VM may be changing the table meanwhile, and is then asked again by whoever waits for it. */
+/* Have the VM stop before its next instruction: interpreted code polls nowhere else. Any thread may
+** call it; a VM that changes its table at the same moment may undo it, and polls later. */
 void lj_ltstate_poll(LTState *lt)
 {
   ASMFunction *disp = LT2GG(lt)->dispatch;

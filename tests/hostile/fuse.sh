@@ -53,7 +53,7 @@ time.sleep(1)
 END
 # unread: the file is sent as the content of a socket, so that nobody else has it when it is closed. Closing
 # a descriptor would write the file, so it is written by io_uring, which needs none. The recorder must be the
-# last who has the connection, so it stands still until this process has closed its own descriptor.
+# last to hold the connection, so it is stopped until this process has closed its own descriptor.
 cat >"$scratch/send.py" <<'END'
 import ctypes, mmap, os, signal, socket, struct, sys, time
 folder, how = sys.argv[1:]

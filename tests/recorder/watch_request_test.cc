@@ -50,13 +50,13 @@ TEST(WatchRequest, MistakesHaveAPosition) {
   EXPECT_EQ(refusal("a b"), "--when: position 3: unexpected 'b'");
   EXPECT_EQ(refusal("1e999 == a"), "--when: position 1: not a number");
   const std::string no_newline = "a string cannot contain a newline or a zero byte";
-  EXPECT_EQ(refusal("a == 'b\nc'"), "--when: position 7: " + no_newline);
-  EXPECT_EQ(refusal("a == 'b\\nc'"), "--when: position 7: " + no_newline);
-  EXPECT_EQ(refusal("a == '\\0'"), "--when: position 6: " + no_newline);
-  EXPECT_EQ(refusal("a == '\\256'"), "--when: position 6: an escape is beyond 255");
-  EXPECT_EQ(refusal("a == 'b\\y'"), "--when: position 7: unknown escape");
+  EXPECT_EQ(refusal("a == 'b\nc'"), "--when: position 8: " + no_newline);
+  EXPECT_EQ(refusal("a == 'b\\nc'"), "--when: position 8: " + no_newline);
+  EXPECT_EQ(refusal("a == '\\0'"), "--when: position 7: " + no_newline);
+  EXPECT_EQ(refusal("a == '\\256'"), "--when: position 7: an escape is beyond 255");
+  EXPECT_EQ(refusal("a == 'b\\y'"), "--when: position 8: unknown escape");
   EXPECT_EQ(refusal("a == '\\x1'"), "--when: position 7: unknown escape");
-  EXPECT_EQ(refusal("a == 'b\\"), "--when: position 5: the string does not end");
+  EXPECT_EQ(refusal("a == 'b\\"), "--when: position 6: the string does not end");
 }
 
 TEST(WatchRequest, StringsHaveLuasEscapes) {
