@@ -32,7 +32,8 @@ check.refuses("/no/such/x.bin: cannot open", trace.start, { file = "/no/such/x.b
 check.refuses("the file's name is empty", trace.start, { file = "" })
 check.equal("running", trace.is_running(), false)
 
-for _, file in ipairs { "/dev/full", "/dev/null", "/dev/stdout", check.folder } do
+os.execute("mkfifo " .. check.folder .. "/pipe")
+for _, file in ipairs { "/dev/full", "/dev/null", check.folder .. "/pipe", check.folder } do
   check.refuses(file .. ": it is not a regular file", trace.start, { file = file })
 end
 check.refuses("no recording is running", trace.stop)
