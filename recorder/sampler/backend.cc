@@ -91,10 +91,10 @@ std::string read_rules(const RemoteMemory& memory, FoundImage& f) {
 std::string prepare(const RemoteMemory& memory, FoundImage& f) {
   const lt_abi& abi = f.image.abi;
   if (f.image.abi_at == 0) return "it has no ABI note";
-  if (abi.version != LT_ABI_VERSION || abi.size < sizeof abi)
+  if (abi.version != LT_ABI_VERSION || abi.size < LT_ABI_SIZE_1)
     return "its ABI note has version " + std::to_string(abi.version) + " and " +
            std::to_string(abi.size) + " bytes; this recorder needs version " +
-           std::to_string(LT_ABI_VERSION) + " with " + std::to_string(sizeof abi);
+           std::to_string(LT_ABI_VERSION) + " with " + std::to_string(LT_ABI_SIZE_1);
   if ((abi.flags & LTA_GC64) == 0) return "it was built without GC64";
   f.mapped.text = address_of(f.image, offsetof(lt_abi, vm_begin), abi.vm_begin);
   f.mapped.text_end = address_of(f.image, offsetof(lt_abi, vm_end), abi.vm_end);

@@ -59,7 +59,9 @@ Added Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& out
   smp_process p{};
   add_images(e, images, p);
   if (!is_new && e.images.empty()) return Added::kNoPlace;  // nothing is new
-  p.serial = e.serial = next_serial_++;
+  p.serial = next_serial_++;
+  p.nested = is_new ? !shown_.user : e.known.nested;  // otherwise the C functions will tell
+  e.known = p;
   if (program_.set_process(pid, p))
     return e.images.empty() && !images.empty() ? Added::kNoPlace : Added::kSampled;
   remove(pid);
@@ -89,7 +91,7 @@ void Source::take(std::span<const std::byte> bytes) {
   if (!well_formed(bytes)) return;
   const auto& record = *reinterpret_cast<const smp_record*>(bytes.data());
   const auto it = processes_.find(static_cast<pid_t>(record.pid));
-  if (it == processes_.end() || it->second.serial != record.serial) return;
+  if (it == processes_.end() || it->second.known.serial != record.serial) return;
   if ((record.flags & SMP_EXEC) != 0) {
     execs_.insert(it->first);
     it->second.executed = true;
@@ -100,6 +102,10 @@ void Source::take(std::span<const std::byte> bytes) {
   p.add(record, bytes.subspan(sizeof record));
   known_ += p.memory();
   samples_++;
+  if (smp_process& known = it->second.known; p.is_nested() && !known.nested) {
+    known.nested = 1;
+    program_.set_process(it->first, known);
+  }
   if (known_ > kKnownMax) make_space();
 }
 

@@ -56,7 +56,7 @@ class Source {
 
  private:
   struct Entry {
-    uint32_t serial = 0;
+    smp_process known{};    // to the BPF program
     bool executed = false;  // another program since
     std::unique_ptr<SampledProcess> process;
     std::vector<uint32_t> images;  // numbers
