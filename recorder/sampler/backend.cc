@@ -162,7 +162,7 @@ class SamplingBackend : public Backend {
   BackendHost& host_;
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
-  std::atomic<bool> draining_ = false, stopped_ = false;
+  std::atomic<bool> draining_ = false, more_ = false, stopped_ = false;
   std::set<pid_t> execs_;  // from the jobs to the session's thread, while none is draining_
   uint64_t examined_ns_ = 0, begun_ns_ = 0;
   bool warned_no_lua_ = false;
@@ -274,7 +274,7 @@ int SamplingBackend::poll(uint64_t now) {
     for (const pid_t pid : std::exchange(execs_, {})) live_.erase(pid);
     draining_ = true;
     host_.drainer().post([this] {
-      source_->drain();
+      more_ = source_->drain();
       execs_.merge(source_->take_execs());
       draining_ = false;
     });
@@ -283,7 +283,7 @@ int SamplingBackend::poll(uint64_t now) {
   const bool young = std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
     return !entry.second.has_lua && now < entry.second.attached_ns + 50 * kMillisecond;
   });
-  return young ? 1 : kPauseMs;
+  return young || more_ ? 1 : kPauseMs;
 }
 
 void SamplingBackend::stop() {

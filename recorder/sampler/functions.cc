@@ -187,15 +187,17 @@ const stack::Proto* Functions::same_proto(size_t image, const LuaFrame& frame) {
 FunctionLine Functions::read_function(size_t image, std::span<const LuaFrame> stack, size_t i,
                                       uint64_t taken_ns) {
   const stack::Proto* p = same_proto(image, stack[i]);
-  if (p == nullptr && reader(image).begun_ns < taken_ns) {  // it may be newer than what was read
+  // It may be newer than what was read.
+  if (p == nullptr && reader(image).begun_ns < taken_ns && !time_.is_over()) {
     reader_.reset();
     p = same_proto(image, stack[i]);
   }
   if (p == nullptr) return {};
   const Image& im = *images_[image];
   const auto known = lua_.find(key_of(p->address, check_of(im, *p)));
-  const LuaFunction& f = known != lua_.end() ? known->second : describe(image, *p, stack, i);
-  return {f.id, line_of(im, f, stack[i].pc)};
+  const LuaFunction* const f = known != lua_.end() ? &known->second : describe(image, *p, stack, i);
+  if (f == nullptr) return {};
+  return {f->id, line_of(im, *f, stack[i].pc)};
 }
 
 uint32_t Functions::line_of(const Image& image, const LuaFunction& f, uint64_t pc) const {
@@ -216,28 +218,35 @@ std::string Functions::chunk_name(size_t image, const stack::Proto& p) {
 
 // The name is that of the definition, if the function that contains it is on the stack; otherwise
 // that of the call.
-Functions::LuaFunction& Functions::describe(size_t image, const stack::Proto& p,
-                                            std::span<const LuaFrame> stack, size_t i) {
+std::string Functions::lua_name(size_t image, const stack::Proto& p,
+                                std::span<const LuaFrame> stack, size_t i, lt_func& f) {
   stack::Prototypes& protos = reader(image).protos;
   const stack::Proto* caller = nullptr;
   for (size_t k = i + 1; k < stack.size() && k <= i + kMaxOuter; k++) {
     const stack::Proto* const outer = proto_of(image, stack[k]);
     if (k == i + 1) caller = outer;
   }
+  std::string name = protos.defined_name(p);
+  if (!name.empty() || caller == nullptr || p.first_line == 0) return name;
+  const uint32_t position = protos.position(*caller, stack[i + 1].pc);
+  if (position != stack::kNoPosition) name = protos.call_name(*caller, position);
+  if (!name.empty()) f.flags = LT_FUNC_HINT;
+  return name;
+}
+
+// Null: the time was over before all of it was read. A later sample may tell.
+const Functions::LuaFunction* Functions::describe(size_t image, const stack::Proto& p,
+                                                  std::span<const LuaFrame> stack, size_t i) {
   lt_func f{};
   f.type = LT_FUNC_LUA;
-  f.id = next_id_++;
   f.firstline = p.first_line;
   f.lastline = p.first_line + p.lines;
   f.addr = p.address;
   if (p.first_line == 0 && p.lines == 0) f.firstline = f.lastline = LT_LINE_CODE | (p.size + 1);
-  std::string name = protos.defined_name(p);
-  if (name.empty() && caller != nullptr && p.first_line != 0) {
-    const uint32_t position = protos.position(*caller, stack[i + 1].pc);
-    if (position != stack::kNoPosition) name = protos.call_name(*caller, position);
-    if (!name.empty()) f.flags = LT_FUNC_HINT;
-  }
-  append_func(descriptions_, f, chunk_name(image, p), name);
+  const std::string name = lua_name(image, p, stack, i, f), chunk = chunk_name(image, p);
+  if (time_.is_over()) return nullptr;
+  f.id = next_id_++;
+  append_func(descriptions_, f, chunk, name);
   described_++;
   if (lua_.size() >= kMaxFunctions) lua_.clear(), kept_ = 0;
   LuaFunction& known = lua_[key_of(p.address, check_of(*images_[image], p))];
@@ -246,7 +255,7 @@ Functions::LuaFunction& Functions::describe(size_t image, const stack::Proto& p,
     kept_ += p.bytes.size();
     known.code = std::make_shared<const stack::Proto>(p);
   }
-  return known;
+  return &known;
 }
 
 // -- Others --

@@ -87,8 +87,10 @@ class Functions {
                              uint64_t taken_ns);
   static std::optional<uint64_t> chunk_address(const Image& image, const stack::Proto& p);
   uint32_t check_of(const Image& image, const stack::Proto& p) const;
-  LuaFunction& describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
-                        size_t i);
+  const LuaFunction* describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
+                              size_t i);
+  std::string lua_name(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
+                       size_t i, lt_func& f);
   std::string chunk_name(size_t image, const stack::Proto& p);
   uint32_t line_of(const Image& image, const LuaFunction& f, uint64_t pc) const;
   uint32_t number_of(uint64_t key, lt_func f, std::string_view chunk, std::string_view name);

@@ -70,6 +70,12 @@ struct {
   __uint(max_entries, 4096); /* the recorder's choice */
 } ring SEC(".maps");
 
+/* Serial numbers of processes that have executed another program: not behind their samples. */
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, SMP_EXECS_BYTES);
+} execs SEC(".maps");
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, SMP_IMAGES);
@@ -569,11 +575,11 @@ SEC("raw_tracepoint/sched_process_exec")
 int on_exec(void *context) {
   __u32 pid = current_ids() >> 32;
   struct smp_process *p = bpf_map_lookup_elem(&processes, &pid);
-  struct smp_record record = {.flags = SMP_EXEC, .pid = pid};
+  __u32 serial;
   (void)context;
   if (!p) return 0;
-  record.serial = p->serial;
+  serial = p->serial;
   bpf_map_delete_elem(&processes, &pid);
-  bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_output(&execs, &serial, sizeof(serial), BPF_RB_NO_WAKEUP);
   return 0;
 }

@@ -11,16 +11,17 @@
 
 #include "luajit-usdt/src/luatrace_abi.h"
 
-#define SMP_IMAGES 32        /* different LuaJITs at a time, in all processes */
-#define SMP_TEXT_MAX 65536u  /* bytes of an interpreter's code */
-#define SMP_PROCESSES 16384  /* that are sampled at a time */
-#define SMP_PROCESS_IMAGES 2 /* LuaJITs of one process */
-#define SMP_NESTED 3         /* Lua VMs of a stack, besides the innermost one */
-#define SMP_VMS 256          /* Lua VMs of one LuaJIT that are looked at */
-#define SMP_KERNEL_MAX 127   /* kernel frames of a sample */
-#define SMP_STACK_MAX 32768u /* bytes of the C stack that are copied */
-#define SMP_RED_ZONE 128u    /* below the stack pointer */
-#define SMP_THREADS 16       /* of --tid */
+#define SMP_IMAGES 32         /* different LuaJITs at a time, in all processes */
+#define SMP_TEXT_MAX 65536u   /* bytes of an interpreter's code */
+#define SMP_PROCESSES 16384   /* that are sampled at a time */
+#define SMP_PROCESS_IMAGES 2  /* LuaJITs of one process */
+#define SMP_NESTED 3          /* Lua VMs of a stack, besides the innermost one */
+#define SMP_VMS 256           /* Lua VMs of one LuaJIT that are looked at */
+#define SMP_KERNEL_MAX 127    /* kernel frames of a sample */
+#define SMP_STACK_MAX 32768u  /* bytes of the C stack that are copied */
+#define SMP_RED_ZONE 128u     /* below the stack pointer */
+#define SMP_THREADS 16        /* of --tid */
+#define SMP_EXECS_BYTES 65536 /* of the ring buffer of exec; 16 for each */
 
 /* Of --off-cpu. The samples of a processor, per second: more only for a moment. */
 #define SMP_BLOCKED 65536u      /* threads that are blocked at a time */
@@ -45,15 +46,14 @@ struct smp_process { /* key: its id, as the recorder sees it */
   uint32_t nested; /* 1: Lua VMs may have called each other */
 };
 
-/* Flags of records. EXEC: no sample; the process has executed another program. MADE_STACK: the C
-** stack is not known to be the thread's own: the program may have made it, beside others. */
+/* Flags of records. MADE_STACK: the C stack is not known to be the thread's own: the program may
+** have made it, beside others. */
 enum {
   SMP_USER_MODE = 1,
   SMP_OFF_CPU = 2,
   SMP_TRUNCATED = 4,
   SMP_STACK_CUT = 8,
-  SMP_EXEC = 16,
-  SMP_MADE_STACK = 32
+  SMP_MADE_STACK = 16
 };
 
 struct smp_registers {
