@@ -203,6 +203,7 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   live.has_lua = !images.empty();
   Added added{};
   host_.drainer().call([&] { added = source_->add(pid, number, output, std::move(images)); });
+  if (added == Added::kExecuted) live.has_lua = false;  // it is attached to again
   if (added == Added::kNoPlace) {
     live.has_lua = false;  // it is looked at again: one may end
     live.lasting = false;

@@ -39,6 +39,8 @@ uint32_t Source::number_of(const Place& place) const {
 void Source::add_images(Entry& e, std::vector<FoundImage>& images, smp_process& p) {
   for (FoundImage& image : images) {
     if (e.images.size() == SMP_PROCESS_IMAGES) break;
+    const auto same = [&](const smp_mapped& m) { return m.text == image.mapped.text; };
+    if (std::any_of(p.mapped, p.mapped + e.images.size(), same)) continue;
     Place* const place = place_for(image);
     if (place == nullptr) continue;
     place->users++;
@@ -64,12 +66,14 @@ Added Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& out
                   std::vector<FoundImage> images) {
   if (first_output_ == nullptr) first_output_ = output;
   see_execs();
+  if (execs_.contains(pid)) return Added::kExecuted;
   Entry& e = entry_of(pid, number, output);
-  smp_process p{};
+  const size_t had = e.images.size();
+  smp_process p = e.known;
   add_images(e, images, p);
-  if (!e.serials.empty() && e.images.empty()) return Added::kNoPlace;  // nothing is new
+  if (!e.serials.empty() && e.images.size() == had)  // nothing is new
+    return had > 0 ? Added::kSampled : Added::kNoPlace;
   p.serial = next_serial_++;
-  p.nested = e.known.nested;
   e.known = p;
   e.serials.push_back(p.serial);
   by_serial_[p.serial] = &e;

@@ -33,8 +33,9 @@ struct FoundImage {
 // What became of a process that was to be sampled.
 enum class Added {
   kSampled,
-  kNoPlace,  // without its LuaJIT: there are SMP_IMAGES others at the moment
-  kTooMany   // not at all: there are SMP_PROCESSES others
+  kNoPlace,   // without its LuaJIT: there are SMP_IMAGES others at the moment
+  kTooMany,   // not at all: there are SMP_PROCESSES others
+  kExecuted,  // not at all: it has executed another program meanwhile, see take_execs()
 };
 
 class Source {
