@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/collect/bucketed_profile.h"
+#include "analyzer/collect/label_values.h"
 #include "analyzer/collect/verdict_pass.h"
 #include "analyzer/machine/parallel_streams.h"
 #include "analyzer/read/is_sampled.h"
@@ -242,26 +243,10 @@ std::unique_ptr<FilteredProfile> Pipeline::survey(
   return sum;
 }
 
-// Which values of the label have groups of their own: those with the most time; of equal ones the
-// first by name.
 Pipeline::LabelValues Pipeline::survey_labels(Input& input) {
   TraceFacts facts;
   const auto sum = survey(input, facts, [](FilteredProfile&) {});
-  const CallTree& tree = sum->sums().tree();
-  std::vector<uint32_t> root(tree.size());
-  std::map<std::string, uint64_t> times;
-  for (NodeId i{1}; i < tree.size(); ++i) {
-    root[i] = tree[i].parent ? root[tree[i].parent] : tree[i].function;
-    const Function& group = facts.functions[FunctionId(root[i])];
-    if (group.type == kGroupType && group.name != kNoLabel) times[group.name] += tree[i].self;
-  }
-  std::vector<std::pair<uint64_t, std::string>> order;
-  for (const auto& [value, time] : times) order.emplace_back(UINT64_MAX - time, value);
-  std::sort(order.begin(), order.end());
-  order.resize(std::min(order.size(), options_.filter.label_groups));
-  LabelValues values;
-  for (auto& [time, value] : order) values.insert(std::move(value));
-  return values;
+  return values_with_groups(sum->sums().tree(), facts.functions, options_.filter.label_groups);
 }
 
 // What must be known of requests in advance.
@@ -338,7 +323,6 @@ void Pipeline::refuse_for_samples(const Input& input) const {
   const PipelineOptions& o = options_;
   std::string option;
   if (o.filter.min_ns) option = "-t";
-  if (o.filter.group == GroupBy::kLabel) option = "--group-by label";
   if (o.coroutines) option = "--coroutines";
   if (o.waits) option = "--waits";
   if (o.turns) option = "--turns";
@@ -358,11 +342,33 @@ void Pipeline::refuse_for_samples(const Input& input) const {
                      ", or record events (luatrace-record without --sample)");
 }
 
+namespace {
+
+// As survey_labels(), of samples.
+std::unordered_set<std::string> sampled_labels(Input& input, const FilterPlan& plan,
+                                               const SymbolFinder& symbols,
+                                               const PipelineOptions& options, size_t max_nodes) {
+  TraceFacts facts;
+  Diagnostics diag(input.name(), [](const std::string&) {});
+  NodeBudget budget(max_nodes);
+  SampledProfile sum(plan, facts, symbols, diag, options.off_cpu);
+  sum.limit(&budget);
+  read_trace(input, diag, sum);
+  sum.finish();
+  input.rewind();
+  return values_with_groups(sum.profile().tree(), facts.functions, options.filter.label_groups);
+}
+
+}  // namespace
+
 // The names of native functions and the ends of the trace are needed from the beginning on, so the
 // file is read twice.
 void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress) {
   refuse_for_samples(input);
+  LabelValues labels;
   const FilterPlan plan = this->plan();
+  if (options_.filter.group == GroupBy::kLabel)
+    labels = sampled_labels(input, plan, finder_, options_, max_nodes());
   TraceFacts facts;
   facts_ = &facts;
   NodeBudget budget(max_nodes());
@@ -370,6 +376,7 @@ void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress
   SampledProfile sum(plan, facts, finder_, diag, options_.off_cpu,
                      options_.bucket_ns ? &buckets : nullptr);
   sum.limit(&budget);
+  sum.label_groups = &labels;
   read_trace(input, diag, sum, [&](uint64_t offset) {
     bytes_ = offset;
     if (progress) progress(offset);

@@ -39,32 +39,57 @@ int result(lua_State* lua, const char* why) {
   return 2;
 }
 
-// The length of the option of start() with which the text begins; 0: none.
-size_t option_length(std::string_view text) {
-  constexpr std::string_view kOptions[] = {
-      "--include",   "--exclude",  "--c-functions", "--max-depth", "--ring-size",
-      "--max-size",  "--compress", "--flight",      "--slow",      "--on-error",
-      "--only-slow", "--block",    "--cpu"};
-  for (const std::string_view s : kOptions)
-    if (text.starts_with(s) &&
-        (text.size() == s.size() || std::isalnum(static_cast<unsigned char>(text[s.size()])) == 0))
-      return s.size();
-  return 0;
+struct Option {
+  std::string_view name;
+  const char* field;  // ours, which stands for it
+};
+
+constexpr Option kOptions[] = {{"--include", "include"},
+                               {"--exclude", "exclude"},
+                               {"--c-functions", "c_functions"},
+                               {"--max-depth", "max_depth"},
+                               {"--ring-size", "ring_size"},
+                               {"--max-size", "max_size"},
+                               {"--compress", "compress"},
+                               {"--flight", "flight"},
+                               {"--slow", "slow"},
+                               {"--on-error", "on_error"},
+                               {"--only-slow", "only_slow"},
+                               {"--block", "block"},
+                               {"--cpu", "cpu"},
+                               {"--group-by", "by"},
+                               {"--format", "format"},
+                               {"--source-root", "source_root"}};
+
+// The option with which the text begins; null: none.
+const Option* option_at(std::string_view text) {
+  for (const Option& o : kOptions)
+    if (const size_t n = o.name.size();
+        text.starts_with(o.name) &&
+        (text.size() == n || std::isalnum(static_cast<unsigned char>(text[n])) == 0))
+      return &o;
+  return nullptr;
 }
 
-// Pushes what the recorder says, with the fields of start() for its options.
+// Pushes what the recorder or the analyzer says, with our fields for their options.
 const char* push_in_our_words(lua_State* lua, const char* text) {
   luaL_Buffer out;
   luaL_buffinit(lua, &out);
   for (std::string_view rest = text; !rest.empty();) {
-    const size_t option = option_length(rest);
-    for (const char c : rest.substr(0, option).substr(option != 0 ? 2 : 0))
-      luaL_addchar(&out, c == '-' ? '_' : c);
-    if (option == 0) luaL_addchar(&out, rest.front());
-    rest.remove_prefix(std::max<size_t>(option, 1));
+    const Option* const option = option_at(rest);
+    if (option != nullptr)
+      luaL_addstring(&out, option->field);
+    else
+      luaL_addchar(&out, rest.front());
+    rest.remove_prefix(option != nullptr ? option->name.size() : 1);
   }
   luaL_pushresult(&out);
   return lua_tostring(lua, -1);
+}
+
+// nil and what the analyzer says.
+int refused(lua_State* lua, const char* why) {
+  return result(lua, push_in_our_words(lua, why));
 }
 
 int start(lua_State* lua) {
@@ -133,7 +158,7 @@ int with_warnings(lua_State* lua, int n) {
   const char* const text = luaJIT_trace_warnings != nullptr ? luaJIT_trace_warnings() : "";
   const char* const messages = luaJIT_trace_messages();
   if (n != 1 || (*text == '\0' && *messages == '\0')) return n;
-  lua_pushstring(lua, text);
+  push_in_our_words(lua, text);
   push_in_our_words(lua, messages);
   lua_concat(lua, 2);
   return 2;
@@ -142,7 +167,7 @@ int with_warnings(lua_State* lua, int n) {
 int report(lua_State* lua) {
   ReportRequest request(lua);
   std::string_view json;
-  if (const char* const why = push_output(lua, request.options(), &json)) return result(lua, why);
+  if (const char* const why = push_output(lua, request.options(), &json)) return refused(lua, why);
   const int output = lua_gettop(lua), n = request.push_rows(json);
   release_output(lua, output);
   return with_warnings(lua, n);
@@ -162,8 +187,12 @@ int stats(lua_State* lua) {
   return 1;
 }
 
-void add_format(Arguments& a) {
+void add_format(lua_State* lua, Arguments& a) {
   const char* const format = a.string("format");
+  if (format != nullptr && std::strcmp(format, "parquet") == 0)
+    luaL_error(lua,
+               "format 'parquet' is several files: start with `file`, and then run "
+               "luatrace-analyze --format parquet -o DIR FILE");
   a.add("--inside");
   a.add("--format");
   a.add(format != nullptr ? format : "csv");
@@ -174,9 +203,9 @@ void add_format(Arguments& a) {
 
 int dump(lua_State* lua) {
   Arguments a(lua, 1, "dump");
-  add_format(a);
+  add_format(lua, a);
   std::string_view text;
-  if (const char* const why = push_output(lua, a.list(), &text)) return result(lua, why);
+  if (const char* const why = push_output(lua, a.list(), &text)) return refused(lua, why);
   const int output = lua_gettop(lua);
   lua_pushlstring(lua, text.data(), text.size());
   release_output(lua, output);
@@ -188,13 +217,13 @@ int dump_to(lua_State* lua) {
   const char* const path = check_text(lua, 1, "dump_to", "the path");
   if (*path == '\0') return result(lua, "the file's name is empty");
   Arguments a(lua, 2, "dump_to");
-  add_format(a);
+  add_format(lua, a);
   const char* why = nullptr;
   const int from = make_output(lua, a.list(), &why);
   const int error = from < 0 ? 0 : dump_file(from, path);
   if (from >= 0) close(from);
   if (error != 0) why = std::strerror(error);
-  if (why != nullptr) why = lua_pushfstring(lua, "%s: %s", path, why);
+  if (why != nullptr) why = lua_pushfstring(lua, "%s: %s", path, push_in_our_words(lua, why));
   const int n = result(lua, why);
   return why != nullptr ? n : with_warnings(lua, n);
 }

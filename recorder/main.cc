@@ -25,6 +25,7 @@ static void open_standard_files() {
 int main(int argc, char** argv) {
   using namespace luatrace::record;
   open_standard_files();
+  take_program_name();
   try {
     bool done = false;
     Options options = parse_options(argc, argv, &done);
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
     return Session(std::move(options)).run();
   } catch (const luatrace::UsageError& e) {
     log(e.what());
-    if (argc < 2 || argv[1] != std::string_view("--inside")) log("try 'luatrace-record --help'");
+    if (argc < 2 || argv[1] != std::string_view("--inside"))
+      log("try '" + program_name() + " --help'");
   } catch (const std::exception& e) {
     log(e.what());
   }

@@ -126,7 +126,7 @@ constexpr const char* kNotes[] = {
     "signal comes.\n"
     "SIGINT, SIGTERM, SIGHUP (not under nohup): the first ends the recording, a second one\n"
     "luatrace-record. With -p the recording continues until the processes end, -d, or ^C.\n"
-    "With --flight SIGUSR1 asks for a snapshot.\n",
+    "With --flight SIGUSR1 asks for a snapshot; otherwise it does nothing, as SIGUSR2.\n",
     ("GLOBs are matched with chunk names in LuaJIT's form, \"@path/file.lua\", with the same\n"
      "without the first character, and with the file's name alone; * matches / too.\n"),
     "PID may be PID@HOSTPID: process PID in the process namespace of HOSTPID (a container's).\n"};

@@ -59,6 +59,23 @@ void SampledProfile::on_stream(const StreamInfo& info) {
   s.ids.set_process(info.process);
 }
 
+void SampledProfile::on_function(const FunctionInfo& info) {
+  Stream& s = stream(info.stream);
+  if (info.type != LT_FUNC_LABEL) return s.ids.define(info);
+  if (options_.group == GroupBy::kLabel && info.chunk == options_.label)
+    s.labels[info.id] = info.name;
+}
+
+// Null: it has none.
+const std::string* SampledProfile::Stream::label(const Sample& sample) const {
+  for (const uint64_t frame : sample.frames) {
+    if ((frame & 15) != LT_FRAME_LABEL) break;
+    const auto value = labels.find(frame >> 4);
+    if (value != labels.end()) return &value->second;
+  }
+  return nullptr;
+}
+
 // What was in no mapping may be in this one.
 void SampledProfile::on_map(const MapInfo& info) {
   facts_.maps.add(info);
@@ -127,7 +144,7 @@ void SampledProfile::add(Stream& from, const Sample& sample) {
     return;
   }
   read_frames(from, sample);
-  const uint32_t node = enter_stack(from, s);
+  const uint32_t node = enter_stack(from, sample);
   placement_.raw()[NodeId(node)].self += weight;
   placement_.raw()[NodeId(node)].calls++;
   const uint64_t compiled = s.state == LT_SAMPLE_COMPILED ? weight : 0;
@@ -195,6 +212,7 @@ void SampledProfile::read_frames(Stream& from, const Sample& sample) {
   bool in_coroutine = false;
   for (size_t i = sample.frames.size(); i-- > 0;) {
     const uint64_t frame = sample.frames[i];
+    if ((frame & 15) == LT_FRAME_LABEL) continue;
     if ((frame & 15) == LT_FRAME_COROUTINE) {
       steps_.push_back({kCoroutineFunction, frame >> 4});
       in_coroutine = true;
@@ -214,7 +232,8 @@ void SampledProfile::read_frames(Stream& from, const Sample& sample) {
 // -- Their place in the tree --
 
 // The node of the raw tree that has the whole stack below it.
-uint32_t SampledProfile::root(const Stream& from, const lt_sample& s) {
+uint32_t SampledProfile::root(const Stream& from, const Sample& sample) {
+  const lt_sample& s = sample.head;
   switch (options_.group) {
     case GroupBy::kThread:
       return placement_.enter(0, placement_.group("thread " + std::to_string(s.tid)));
@@ -226,6 +245,12 @@ uint32_t SampledProfile::root(const Stream& from, const lt_sample& s) {
     case GroupBy::kRequest:
       if (!s.request) return 0;
       return placement_.enter_group(0, placement_.group("request " + hex(s.request - 1)));
+    case GroupBy::kLabel: {
+      const std::string* const value = from.label(sample);
+      if (!value) return 0;
+      const bool own = !label_groups || label_groups->contains(*value);
+      return placement_.enter_group(0, placement_.group(own ? *value : kOtherValues));
+    }
     case GroupBy::kPhase:
       return phase_root();
     default:
@@ -259,8 +284,9 @@ uint32_t SampledProfile::enter_coroutine(const Stream& from, const lt_sample& s,
   return placement_.enter(node, kCoroutineFunction);
 }
 
-uint32_t SampledProfile::enter_stack(const Stream& from, const lt_sample& s) {
-  const uint32_t base = root(from, s);
+uint32_t SampledProfile::enter_stack(const Stream& from, const Sample& sample) {
+  const lt_sample& s = sample.head;
+  const uint32_t base = root(from, sample);
   uint32_t top = base;
   if (s.flags & LTS_TRUNCATED) sums_.truncated++;
   // Without a coroutine the group of coroutines is that of none.

@@ -17,6 +17,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -41,7 +43,7 @@ class SampledProfile final : public TraceSink {
   void on_header(const Clock& clock, const lt_file_header& header) override;
   void on_process(const ProcessInfo& info) override { facts_.processes[info.number] = info; }
   void on_stream(const StreamInfo& info) override;
-  void on_function(const FunctionInfo& info) override { stream(info.stream).ids.define(info); }
+  void on_function(const FunctionInfo& info) override;
   void on_map(const MapInfo& info) override;
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_events(const EventBlock& block) override;
@@ -52,6 +54,9 @@ class SampledProfile final : public TraceSink {
   // that is still being recorded, without filters; restart() forgets what it has moved.
   void finish(bool continues = false);
   void restart(NodeBudget* budget);
+
+  // --group-by label:KEY: the values that have groups of their own; null: all.
+  const std::unordered_set<std::string>* label_groups = nullptr;
 
   // In ns instead of ticks.
   const Profile& profile() const { return profile_; }
@@ -68,6 +73,8 @@ class SampledProfile final : public TraceSink {
       sums.first = UINT64_MAX;
     }
     IdMap ids;
+    const std::string* label(const Sample& sample) const;
+    std::unordered_map<uint64_t, std::string> labels;  // Values of the label that is wanted, by id.
     StreamSums sums;
     uint32_t next_seq = 0;
     ProcessId process;
@@ -81,11 +88,11 @@ class SampledProfile final : public TraceSink {
   FunctionId native(ProcessId process, uint64_t address);
   FunctionId function(Stream& from, uint64_t frame);
   void read_frames(Stream& from, const Sample& sample);
-  uint32_t root(const Stream& from, const lt_sample& sample);
+  uint32_t root(const Stream& from, const Sample& sample);
   uint32_t phase_root();
   uint32_t enter_coroutine(const Stream& from, const lt_sample& sample, uint32_t root, uint32_t top,
                            uint32_t node, uint64_t id);
-  uint32_t enter_stack(const Stream& from, const lt_sample& sample);
+  uint32_t enter_stack(const Stream& from, const Sample& sample);
 
   // One frame of a stack: a function, or the beginning of a coroutine.
   struct Step {

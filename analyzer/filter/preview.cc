@@ -28,6 +28,7 @@ bool Preview::read_clock(Input& input) {
 }
 
 void Preview::on_function(const FunctionInfo& info) {
+  if (info.type == LT_FUNC_LABEL) return;
   auto process = process_of_.find(info.stream);
   functions.add(info, process == process_of_.end() ? kNoProcess : process->second);
 }

@@ -130,6 +130,9 @@ void print_frame(std::ostream& out, uint64_t frame) {
     case LT_FRAME_COROUTINE:
       out << "co" << value;
       break;
+    case LT_FRAME_LABEL:
+      out << "la" << value;
+      break;
     default:
       out << '?';
   }

@@ -236,7 +236,7 @@ bool parse_function(const Block& block, std::span<const uint8_t> record, const l
                     FunctionInfo& out) {
   size_t strings = size_t{raw.chunk_len} + 1 + raw.name_len + 1;
   if (record.size() - sizeof raw < strings || raw.id == 0) return false;
-  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_KERNEL) return false;
+  if (raw.type < LT_FUNC_LUA || raw.type > LT_FUNC_LABEL) return false;
   auto tail = record.subspan(sizeof raw);
   out.stream = StreamId(block.header.stream);
   out.id = VmFunctionId(raw.id);

@@ -30,8 +30,8 @@ inline constexpr std::array<std::string_view, 4> kStopNames = {"detach", "close"
 inline constexpr std::array<std::string_view, 6> kTraceNames = {"start", "stop", "abort",
                                                                 "flush", "exit", "off"};
 inline constexpr std::array<std::string_view, 3> kCpuNames = {"off", "preempted", "unknown"};
-inline constexpr std::array<std::string_view, 5> kFunctionNames = {"none", "lua", "c", "ff",
-                                                                   "kernel"};
+inline constexpr std::array<std::string_view, 6> kFunctionNames = {"none", "lua",    "c",
+                                                                   "ff",   "kernel", "label"};
 inline constexpr std::array<std::string_view, 6> kSampleNames = {
     "native", "interpreter", "compiled", "c", "collector", "compiler"};
 inline constexpr std::array<std::string_view, 3> kClockNames = {"none", "tsc", "monotonic"};

@@ -288,11 +288,12 @@ void TextReader::block(const TextLine& line) {
   next_seq_[block_.stream] = block_.seq + 1;
 }
 
-// FUNCTION[:LINE], n0xADDRESS, r0xADDRESS (after a call), coN or ?
+// FUNCTION[:LINE], n0xADDRESS, r0xADDRESS (after a call), coN, laN (a label) or ?
 uint64_t TextReader::frame(const TextLine& line, const std::string& word) const {
   if (word == "?") return sample_frame(LT_FRAME_UNKNOWN, 0);
   if (word.starts_with("co"))
     return sample_frame(LT_FRAME_COROUTINE, line.to_number(word.substr(2)));
+  if (word.starts_with("la")) return sample_frame(LT_FRAME_LABEL, line.to_number(word.substr(2)));
   if (word[0] == 'n') return sample_frame(LT_FRAME_NATIVE, line.to_number(word.substr(1)));
   if (word[0] == 'r') return sample_frame(LT_FRAME_RETURN, line.to_number(word.substr(1)));
   const size_t colon = std::min(word.find(':'), word.size());

@@ -41,6 +41,7 @@ Pipe make_pipe() {
   dup2(nothing, STDIN_FILENO);
   dup2(trace, STDOUT_FILENO);
   if (messages >= 0) dup2(messages, STDERR_FILENO);
+  setenv("LUATRACE_CALLER", "luatrace-top", 1);  // Its messages are ours.
   execute("luatrace-record", self, std::move(options));
   std::cerr << "luatrace-top: luatrace-record: cannot execute: " << strerror(errno) << std::endl;
   _exit(kFailed);

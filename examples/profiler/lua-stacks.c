@@ -34,25 +34,24 @@ static struct user_regs_struct regs;
 static int read_at(uint64_t address, void *to, size_t size) {
   return pread(memory, to, size, (off_t)address) == (ssize_t)size;
 }
-static uint64_t word(uint64_t address) {
-  uint64_t value;
-  return read_at(address, &value, sizeof value) ? value : 0;
+/* A number of so many bytes; 0: it cannot be read. */
+static uint64_t get(uint64_t address, size_t size) {
+  uint64_t value = 0;
+  return read_at(address, &value, size) ? value : 0;
 }
-static uint32_t word32(uint64_t address) {
-  uint32_t value;
-  return read_at(address, &value, sizeof value) ? value : 0;
-}
-static uint8_t byte(uint64_t address) {
-  uint8_t value;
-  return read_at(address, &value, sizeof value) ? value : 0;
-}
+static uint64_t word(uint64_t address) { return get(address, 8); }
+/* A member of an object, by the name of its offset in the note. */
+#define AT(object, member) ((object) + (uint64_t)(int64_t)abi.member)
+#define WORD(object, member) word(AT(object, member))
+#define WORD32(object, member) ((uint32_t)get(AT(object, member), 4))
+#define BYTE(object, member) ((uint8_t)get(AT(object, member), 1))
 
 /* -- The note -- */
 
 /* `note`: address of its contents. Returns 0 if this is another note, or a newer one. */
 static int take_note(uint64_t note, uint32_t size) {
   const uint32_t needed = LTA_GC64 | LTA_FR2;
-  if (size < sizeof abi || !read_at(note, &abi, sizeof abi)) return 0;
+  if (size < LT_ABI_SIZE_1 || !read_at(note, &abi, size < sizeof abi ? size : sizeof abi)) return 0;
   if (abi.version != LT_ABI_VERSION || (abi.flags & needed) != needed) return 0;
   first_vm = note + offsetof(struct lt_abi, vms) + (uint64_t)abi.vms;
   vm_begin = note + offsetof(struct lt_abi, vm_begin) + (uint64_t)abi.vm_begin;
@@ -110,36 +109,35 @@ static int find_note(const char *pid) {
 static uint64_t function_at(uint64_t base) {
   const uint64_t slot = word(base - 16), address = slot & ((1ull << abi.tag_shift) - 1);
   if (slot >> abi.tag_shift != (~(uint64_t)abi.type_func & (~0ull >> abi.tag_shift))) return 0;
-  return byte(address + (uint64_t)abi.gc_type) == abi.type_func ? address : 0;
+  return BYTE(address, gc_type) == abi.type_func ? address : 0;
 }
 
 /* The number of the instruction before pc in a Lua function; 0: pc is not in it. */
 static uint32_t position(uint64_t fn, uint64_t pc) {
-  const uint64_t code = word(fn + (uint64_t)abi.fn_pc);
+  const uint64_t code = WORD(fn, fn_pc);
   const uint64_t n = (pc - code) / (uint64_t)abi.bc_size;
   const uint64_t proto = code - (uint64_t)abi.pt_size;
-  return pc > code && n <= word32(proto + (uint64_t)abi.pt_sizebc) ? (uint32_t)n - 1 : 0;
+  return pc > code && n <= WORD32(proto, pt_sizebc) ? (uint32_t)n - 1 : 0;
 }
 
 static uint32_t line_of(uint64_t proto, uint32_t pos) {
-  const uint32_t first = word32(proto + (uint64_t)abi.pt_firstline);
-  const uint32_t lines = word32(proto + (uint64_t)abi.pt_numline);
-  const uint64_t info = word(proto + (uint64_t)abi.pt_lineinfo);
+  const uint32_t first = WORD32(proto, pt_firstline);
+  const uint32_t lines = WORD32(proto, pt_numline);
+  const uint64_t info = WORD(proto, pt_lineinfo);
   if (pos == 0 || info == 0) return first;
-  if (lines < 256) return first + byte(info + pos - 1);
-  const uint32_t delta = word32(info + (lines < 65536 ? 2ull : 4ull) * (pos - 1));
-  return first + (lines < 65536 ? delta & 0xffff : delta);
+  const unsigned size = lines < 256 ? 1 : lines < 65536 ? 2 : 4;
+  return first + (uint32_t)get(info + (uint64_t)size * (pos - 1), size);
 }
 
 static void print_frame(uint64_t fn, uint64_t pc) {
-  const uint8_t ffid = byte(fn + (uint64_t)abi.fn_ffid);
-  if (ffid == 1) printf("  C:%#" PRIx64 "\n", word(fn + (uint64_t)abi.fn_f));
+  const uint8_t ffid = BYTE(fn, fn_ffid);
+  if (ffid == 1) printf("  C:%#" PRIx64 "\n", WORD(fn, fn_f));
   if (ffid > 1) printf("  builtin#%u\n", ffid);
   if (ffid != 0) return;
-  const uint64_t proto = word(fn + (uint64_t)abi.fn_pc) - (uint64_t)abi.pt_size;
-  const uint64_t name = word(proto + (uint64_t)abi.pt_chunkname);
+  const uint64_t proto = WORD(fn, fn_pc) - (uint64_t)abi.pt_size;
+  const uint64_t name = WORD(proto, pt_chunkname);
   char text[256] = "";
-  uint32_t size = word32(name + (uint64_t)abi.str_len);
+  uint32_t size = WORD32(name, str_len);
   if (size > sizeof text - 1) size = sizeof text - 1;
   if (!read_at(name + (uint64_t)abi.str_size, text, size)) text[0] = 0;
   printf("  L:%s:%u\n", text, line_of(proto, position(fn, pc)));
@@ -147,7 +145,7 @@ static void print_frame(uint64_t fn, uint64_t pc) {
 
 /* From that base down to the bottom of the coroutine's stack. */
 static void walk(uint64_t L, uint64_t base, uint64_t pc) {
-  const uint64_t bottom = word(L + (uint64_t)abi.L_stack) + 16;
+  const uint64_t bottom = WORD(L, L_stack) + 16;
   for (int i = 0; base > bottom && i < MAX_FRAMES; i++) {
     const uint64_t fn = function_at(base);
     if (fn == 0) {
@@ -163,12 +161,12 @@ static void walk(uint64_t L, uint64_t base, uint64_t pc) {
     const int type = (int)(link & (uint64_t)abi.frame_mask);
     pc = 0;
     if (type == abi.frame_lua) {
-      const uint32_t call = word32(link - 4);
+      const uint32_t call = (uint32_t)get(link - 4, 4);
       base -= 8 * (2 + (call >> abi.bc_a_shift & 0xff));
       pc = link;
     } else {
-      if (type == abi.frame_cont && word(base + (uint64_t)(int64_t)abi.cont_fn) > (uint64_t)abi.cont_callback)
-        pc = word(base + (uint64_t)(int64_t)abi.cont_pc);
+      if (type == abi.frame_cont && WORD(base, cont_fn) > (uint64_t)abi.cont_callback)
+        pc = WORD(base, cont_pc);
       if (link >> 3 == 0) return;
       base -= link & ~7ull;
     }
@@ -178,35 +176,35 @@ static void walk(uint64_t L, uint64_t base, uint64_t pc) {
 /* The coroutine that has resumed L and waits for it; 0: the host has called L. */
 static uint64_t resumer(uint64_t L) {
   const uint64_t flags = (uint64_t)abi.cf_flags;
-  uint64_t frame = word(L + (uint64_t)abi.L_cframe);
+  uint64_t frame = WORD(L, L_cframe);
   for (int i = 0; i < MAX_FRAMES && (frame & (uint64_t)abi.cf_resume) == 0; i++) {
-    frame = word((frame & ~flags) + (uint64_t)abi.cf_prev);
+    frame = WORD(frame & ~flags, cf_prev);
     if (frame == 0) return 0;
   }
   frame &= ~flags;
-  const uint64_t ret = word(frame + (uint64_t)abi.cf_ret);
+  const uint64_t ret = WORD(frame, cf_ret);
   if (ret >= vm_begin && ret < vm_end) /* By coroutine.resume: its C frame is the next one. */
     return word(frame + (uint64_t)(abi.cf_size + abi.cf_L));
-  return word(L + (uint64_t)abi.L_resumer);
+  return WORD(L, L_resumer);
 }
 
 static void print_vm(uint64_t g) {
-  uint64_t L = word(g + (uint64_t)abi.g_cur_L);
-  const uint64_t jit_base = word(g + (uint64_t)abi.g_jit_base);
+  uint64_t L = WORD(g, g_cur_L);
+  const uint64_t jit_base = WORD(g, g_jit_base);
   printf("Lua VM %#" PRIx64 "%s\n", g, jit_base != 0 ? " (compiled code; what it has inlined is not shown)" : "");
-  if (L == 0 || word(L + (uint64_t)abi.L_cframe) == 0) {
+  if (L == 0 || WORD(L, L_cframe) == 0) {
     printf("  (not in Lua)\n");
     return;
   }
-  const uint64_t frame = word(L + (uint64_t)abi.L_cframe) & ~(uint64_t)abi.cf_flags;
-  uint64_t base = word(L + (uint64_t)abi.L_base), pc = word(frame + (uint64_t)abi.cf_pc);
+  const uint64_t frame = WORD(L, L_cframe) & ~(uint64_t)abi.cf_flags;
+  uint64_t base = WORD(L, L_base), pc = WORD(frame, cf_pc);
   if (jit_base != 0) base = jit_base, pc = 0;
   if (jit_base == 0 && regs.rip >= vm_begin && regs.rip < vm_end) base = regs.rdx, pc = regs.rbx;
   for (int i = 0; i < MAX_COROUTINES && L != 0; i++) {
     printf(" coroutine %#" PRIx64 "\n", L);
     walk(L, base, pc);
     L = resumer(L);
-    if (L != 0) base = word(L + (uint64_t)abi.L_base), pc = 0;
+    if (L != 0) base = WORD(L, L_base), pc = 0;
   }
 }
 
@@ -222,7 +220,7 @@ int main(int argc, char **argv) {
       waitpid(pid, NULL, __WALL) != pid || ptrace(PTRACE_GETREGS, pid, 0, &regs) != 0)
     return perror("ptrace"), 1;
   uint64_t vm = word(first_vm);
-  for (int i = 0; i < MAX_VMS && vm != 0; i++, vm = word(vm + (uint64_t)abi.vm_next))
+  for (int i = 0; i < MAX_VMS && vm != 0; i++, vm = WORD(vm, vm_next))
     print_vm(vm + (uint64_t)(int64_t)abi.vm_g);
   return 0; /* The kernel detaches. */
 }

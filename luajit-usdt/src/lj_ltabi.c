@@ -220,6 +220,10 @@ void lj_ltabi_free(lua_State *L)
   _(a1, R_BASE) _(a2, R_PC) _(a3, R_DISPATCH) _(a4, R_G) _(a5, R_L) \
   _(a6, R_DISPATCHJ) _(a7, R_GJ) _(a8, R_BASEJ)
 
+#define ABIDEF8(_) \
+  _(a1, FF__MAX) _(a2, A_OFS(LTState, serial)) \
+  _(a3, A_L(lt_serial)) _(a4, A_L(lt_labels))
+
 #define A_TEXT(name, value)	"  .4byte %c[" #name "]\n"
 #define A_ARG(name, value)	[name] "i" ((int)(value)),
 #define A_PART(def, end) \
@@ -252,10 +256,11 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltabi_note(void)
   A_PART(ABIDEF5, "");
   A_PART(ABIDEF6, "");
 #if LJ_TARGET_X64 && LJ_GC64
-  A_PART(ABIDEF7, "  .8byte lj_vm_rules-.\n74:\n  .balign 4\n");
+  A_PART(ABIDEF7, "  .8byte lj_vm_rules-.\n  .8byte lj_ltname_builtins-.\n");
 #else
-  A_PART(ABIDEF7, "  .8byte 0\n74:\n  .balign 4\n");
+  A_PART(ABIDEF7, "  .8byte 0\n  .8byte lj_ltname_builtins-.\n");
 #endif
+  A_PART(ABIDEF8, "74:\n  .balign 4\n");
 }
 
 #endif

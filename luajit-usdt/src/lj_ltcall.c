@@ -175,6 +175,7 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
   }
   lj_lthook_collect(lt, co);
   co->lt_id = 0;
+  co->lt_serial = ++lt->lastco;
   co->lt_wait = 0;
   lj_ltcontext_free(co);
   lj_ltmark_free(co);

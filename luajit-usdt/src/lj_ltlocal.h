@@ -267,6 +267,7 @@ LJ_FUNC int lj_lthit_line(lua_State *L, const BCIns *pc);
 #define LT_PATH_MAX	255u
 enum { LT_PATH_NONE, LT_PATH_ONE, LT_PATH_SEVERAL };
 
+extern __attribute__((visibility("hidden"))) const char lj_ltname_builtins[];
 LJ_FUNC const char *lj_ltname_builtin(uint32_t ffid, char *buf, size_t size);
 LJ_FUNC int lj_ltname_find(lua_State *L, void *addr, int lua, char *name);
 
@@ -331,6 +332,7 @@ LJ_FUNC int lj_ltstate_trylock(void);
 LJ_FUNC void lj_ltstate_unlock(void);
 LJ_FUNC void lj_ltstate_add(LTState *lt);
 LJ_FUNC void lj_ltstate_remove(LTState *lt);
+LJ_FUNC void lj_ltstate_free(LTState *lt);
 LJ_FUNC void lj_ltstate_poll(LTState *lt);
 LJ_FUNC void lj_ltstate_pollall(void);
 

@@ -6,7 +6,8 @@
 ** to record, or has lost events, gets it after the coroutine's stack. It is kept as the
 ** continuation words of its records (luatrace_format.h).
 **
-** Invariants: labels are shared by the coroutines that have inherited them, and never changed.
+** Invariants: labels are shared by the coroutines that have inherited them, and never changed while
+** a coroutine has them: a profiler may read them at any instruction (luatrace_abi.h).
 ** lua_State.lt_labels and lt_open are NULL if there are none. Without memory, labels stay as they
 ** were, and a section is not kept. */
 
@@ -23,19 +24,16 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
+#include "luatrace_abi.h"
 
 #define MARK_WORDS	lt_text_words(LT_MARK_MAX)
-#define LABEL_WORDS	(lt_text_words(LT_LABEL_KEY_MAX) + lt_text_words(LT_LABEL_VALUE_MAX))
 
-typedef struct Label {
-  uint32_t nkey, n;	/* Words: of the key, all. */
-  uint64_t w[LABEL_WORDS];
-} Label;
-
-typedef struct Labels {
-  uint32_t refs, n;
-  Label label[1];
-} Labels;
+/* Profilers read them. */
+typedef struct lt_abi_label Label;
+typedef struct lt_abi_labels Labels;
+LJ_STATIC_ASSERT(LT_ABI_LABEL_WORDS ==
+		 lt_text_words(LT_LABEL_KEY_MAX) + lt_text_words(LT_LABEL_VALUE_MAX));
+LJ_STATIC_ASSERT(LT_ABI_LABELS == LT_MAXLABELS);
 
 typedef struct Section {
   uint32_t n;

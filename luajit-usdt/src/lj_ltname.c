@@ -21,49 +21,25 @@
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
+#include "luatrace_builtin.h"
 
 /* -- Library functions ----------------------------------------------------- */
 
-/* Names of library functions. */
-static const char *const ffnames[] = {
-  "", "",
-#define FFDEF(name)	#name,
+/* Their names, by number; those of Lua functions and C functions are empty. */
+const char lj_ltname_builtins[] =
+  "\0"
+#define FFDEF(name)	"\0" #name
 #include "lj_ffdef.h"
 #undef FFDEF
-};
+;
 
-/* "string_gsub" -> "string.gsub", "io_method_read" -> "file:read" (as in LuaJIT's
-** manual); "assert" is unchanged. */
+/* As it is shown; NULL: there is no such function. */
 const char *lj_ltname_builtin(uint32_t ffid, char *buf, size_t size)
 {
-  static const char mods[] = " bit buffer coroutine debug ffi io jit math os"
-			     " package string table thread ";
-  const char *s, *u;
-  if (ffid >= sizeof(ffnames)/sizeof(ffnames[0])) return NULL;
-  s = ffnames[ffid];
-  if (strlen(s)+3 > size) return NULL;
-  if (!strncmp(s, "io_method_", 10) || !strncmp(s, "buffer_method_", 14)) {
-    strcpy(buf, *s == 'i' ? "file:" : "buf:");
-    return strcat(buf, strstr(s, "method_")+7);
-  }
-  if (!strncmp(s, "ffi_meta_", 9) || !strncmp(s, "ffi_clib_", 9)) {
-    strcpy(buf, s);
-    buf[3] = buf[8] = '.';
-    return buf;
-  }
-  strcpy(buf, s);
-  u = strchr(s, '_');
-  if (u && u > s) {
-    char mod[32];
-    size_t n = (size_t)(u-s);
-    if (n < sizeof(mod)-3) {
-      mod[0] = ' ';
-      memcpy(mod+1, s, n);
-      mod[n+1] = ' '; mod[n+2] = '\0';
-      if (strstr(mods, mod)) buf[n] = '.';
-    }
-  }
-  return buf;
+  const char *s = lj_ltname_builtins;
+  if (ffid >= FF__MAX) return NULL;
+  for (; ffid > 0; ffid--) s += strlen(s)+1;
+  return lt_builtin_name(s, buf, size);
 }
 
 /* -- Other functions -------------------------------------------------------- */

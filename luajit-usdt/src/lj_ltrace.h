@@ -165,6 +165,8 @@ typedef struct LTState {
   uint32_t wordepoch;	/* Lowest lt_epoch of coroutines whose stack the reader of event
 			** words knows: only a new probe tracer gets all stacks again. */
   uint32_t nextco;	/* Last coroutine id assigned. */
+  uint32_t lastco;	/* Last lt_serial: larger than any of a VM that was closed before this
+			** one was created, and may have had its address. */
   uint32_t lastfunc;	/* Last function id assigned. */
   uint32_t cfuncs;	/* LTC_* of this recording, ... */
   uint32_t ffi;		/* ... and LTC_FFI. */
@@ -483,9 +485,11 @@ extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 
 /* lj_parse.c, lj_bcread.c, lj_state.c: a new prototype, of which nothing is known. */
 #define LT_NEWPROTO(pt)		(pt)->lt_id = (pt)->lt_rec = 0;
-#define LT_NEWTHREAD(L)		(L)->lt_id = (L)->lt_epoch = 0; (L)->lt_wait = 0; \
-				(L)->lt_labels = (L)->lt_open = (L)->lt_context = NULL; \
-				(L)->lt_resumer = (L)->lt_resumed = (L)->lt_sibling = NULL;
+#define LT_NEWTHREAD(L, co) \
+  (co)->lt_id = (co)->lt_epoch = 0; (co)->lt_wait = 0; \
+  (co)->lt_labels = (co)->lt_open = (co)->lt_context = NULL; \
+  (co)->lt_resumer = (co)->lt_resumed = (co)->lt_sibling = NULL; \
+  (co)->lt_serial = ++L2LT(L)->lastco;
 /* lj_state.c: a new VM is complete. */
 #define LT_NEWSTATE(L)	lj_ltswitch_newstate((L)); lj_ltenv_newstate((L));
 /* lj_state.c: a coroutine is about to be freed. Readers from outside that find its memory must not
@@ -612,7 +616,7 @@ extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 #define lj_ltrec_ffireturn(J, cd)	((void)0)
 #define lj_ltrec_pend(J)	((void)0)
 #define LT_NEWPROTO(pt)
-#define LT_NEWTHREAD(L)
+#define LT_NEWTHREAD(L, co)
 #define LT_FREETHREAD(g, L)
 #define LT_LIBCORO(L, init)
 #define LT_RESUME(L, base, z1, z2)	lj_vm_resume((L), (base), (z1), (z2))

@@ -69,6 +69,8 @@ static void rules_around_call(struct rules* s, uint32_t at, uint32_t length) {
     if (s->text[i] == 0x48 && s->text[i + 1] == 0x89 && (s->text[i + 2] & 0xf8) == 0x50 &&
         s->text[i + 3] == 0x20 && i + 4 <= at)
       rule = LT_RULE_BASE, from = i + 4;
+    else if (RULES_IS(s, i, "\x48\x89\xd5\x48\x29"))
+      break; /* rbp is the distance of two slots: coroutine.resume moves results */
     else if (RULES_IS(s, i, "\x48\x89\xd5") && i + 3 <= at)
       rule = LT_RULE_SAVED, from = i + 3;
   }
@@ -186,13 +188,6 @@ static void rules_coroutines(struct rules* s, uint32_t call) {
   for (uint32_t i = after; i < limit; i++)
     if (RULES_IS(s, i, "\x4c\x89\x5a\xf8"))
       rules_set(s, i + 4, RULES_FIND(s, i, limit, "\x48\x8b\x5c\x24\x18") + 1, LT_RULE_SAVED_LINK);
-  /* L_base is right where it calls C, to throw the coroutine's error, too: the copy of base in rbp
-  ** was for another path, which moves results. */
-  for (uint32_t i = after; i < limit; i++)
-    if (rules_call(s, i) == 5 && s->rule[i + 5] == LT_RULE_SAVED) {
-      rules_set(s, i, i + 1, LT_RULE_BASE);
-      rules_set(s, i + 5, i + 6, LT_RULE_BASE);
-    }
 }
 
 /* vm_ffi_callback, up to where it is linked, and cont_ffi_callback from where it no longer is. Generated

@@ -91,6 +91,8 @@ static void fork_child(void)
   lj_ltstate_unlock();
 }
 
+static uint32_t lt_lastco;  /* The largest LTState.lastco of the VMs that are gone. */
+
 void lj_ltstate_add(LTState *lt)
 {
   static int registered;
@@ -100,6 +102,7 @@ void lj_ltstate_add(LTState *lt)
     pthread_atfork(lj_ltstate_lock, lj_ltstate_unlock, fork_child);
   }
   lt->created = luajit_usdt_control.ring;
+  lt->lastco += lt_lastco;
   lt->serial = (uint32_t)++luajit_usdt_control.opened;
   lt->next = lt_first();
   if (lt->next) lt->next->prev = lt;
@@ -133,6 +136,14 @@ void lj_ltstate_pollall(void)
 {
   LTState *lt;
   for (lt = lt_first(); lt; lt = lt->next) lj_ltstate_poll(lt);
+}
+
+/* The VM is gone, and another one may get its memory. */
+void lj_ltstate_free(LTState *lt)
+{
+  lj_ltstate_lock();
+  if (lt->lastco > lt_lastco) lt_lastco = lt->lastco;
+  lj_ltstate_unlock();
 }
 
 #endif

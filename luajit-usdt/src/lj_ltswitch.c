@@ -309,6 +309,7 @@ void lj_ltswitch_newstate(lua_State *L)
   lt_coid(lt, L);
   lj_ltctl_env();
   lj_ltstate_add(lt);
+  L->lt_serial = ++lt->lastco;
   if (luajit_usdt_control.semaphore) lj_ltprobe_open(G(L), L);
 }
 
@@ -332,6 +333,7 @@ void lj_ltswitch_closestate(lua_State *L)
 void lj_ltswitch_freestate(global_State *g)
 {
   LTState *lt = G2LT(g);
+  lj_ltstate_free(lt);
   lj_ltcontext_free(mainthread(g));
   lj_ltmark_free(mainthread(g));
   lj_lthook_free(lt);

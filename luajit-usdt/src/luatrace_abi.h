@@ -139,9 +139,36 @@ struct lt_abi {
   int32_t reg_dispatch_jit, reg_g_jit, reg_base_jit;  /* In compiled code. base: at its head. */
 
   int64_t rules;		/* struct lt_abi_rules - here; 0: none for this processor. */
+
+  /* What follows is only in notes of more than LT_ABI_SIZE_1 bytes. */
+  int64_t builtins;		/* Names - here, by number: nbuiltins texts with a NUL each, those of
+				** 0 and 1 empty. Of "string_gsub" (string.gsub) the library ends
+				** at the first '_', of "ipairs_aux" it does not: lt_builtin_name()
+				** in luatrace_builtin.h. */
+  int32_t nbuiltins;
+  int32_t vm_serial;		/* uint32_t: number of the VM in its process, never reused. */
+  int32_t L_serial;		/* uint32_t: number of the coroutine in its VM, from its creation
+				** on. Never reused there, nor by a later VM with that address. */
+  int32_t L_labels;		/* Address of struct lt_abi_labels, 0: it has no labels. */
 };
 
-typedef char lt_abi_size[sizeof(struct lt_abi) == 552 ? 1 : -1];
+#define LT_ABI_SIZE_1		552u
+typedef char lt_abi_size[sizeof(struct lt_abi) == 576 ? 1 : -1];
+
+/* The labels that the program has given to a coroutine: n of them. They stay as they are while the
+** coroutine has them. Key and value are text in words: the lowest byte is the number of bytes
+** that follow above it, 1 to 7, the first one lowest; the last word may have fewer than 7. */
+#define LT_ABI_LABEL_WORDS	14u
+#define LT_ABI_LABELS		8u
+struct lt_abi_label {
+  uint32_t nkey, n;		/* Words: of the key; of the key and the value, which follows it. */
+  uint64_t w[LT_ABI_LABEL_WORDS];
+};
+struct lt_abi_labels {
+  uint32_t refs;		/* For the VM. */
+  uint32_t n;			/* 1 to LT_ABI_LABELS. */
+  struct lt_abi_label label[1];
+};
 
 /* Where the innermost frame is at each instruction of the interpreter, from vm_begin on.
 ** The checksum is that of the code from which the rules were made: if it differs, do not use

@@ -134,8 +134,8 @@ struct lt_sample {
   uint64_t tick;
   uint64_t weight_ns;		/* Of CPU time; LTS_OFF_CPU: of the wait that ends at tick. */
   int32_t tid;			/* In the recorder's namespace. */
-  uint32_t coroutine;		/* Id of the coroutine that runs (as in events), 0: none or
-				** not known. */
+  uint32_t coroutine;		/* Number of the coroutine that runs, from its creation on; 0:
+				** none, or not known. Not its id in events. */
   uint64_t state_addr;		/* Lua VM: address of its global_State, 0: not in Lua. */
   uint64_t request;		/* Address of the host's request + 1, 0: none. */
   /* uint64_t frames[nframes], the innermost first: kind:4 (lowest bits) | value:60. */
@@ -162,8 +162,10 @@ enum {
 				** describes, and the line that runs, 0: not known. */
   LT_FRAME_NATIVE,		/* Address in the process: MAPS say of which file. */
   LT_FRAME_RETURN,		/* The same; it is the address after a call. */
-  LT_FRAME_COROUTINE		/* Id of the coroutine, 0: not known: the frames before this
+  LT_FRAME_COROUTINE,		/* Number of the coroutine, 0: not known: the frames before this
 				** one, up to the next inner one of this kind, are its. */
+  LT_FRAME_LABEL		/* No frame, but a label that the coroutine that runs has, before
+				** all frames: id of a description of the type LABEL. */
 };
 
 struct lt_clock_info {		/* The three clocks at the same moment. */

@@ -344,13 +344,14 @@ enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
 /* Function description: meta area of the ring, and LT_BLOCK_FUNCS payload.
 ** Each record starts at a multiple of 8 bytes. */
 enum { LT_META_WRAP = 0xffff, LT_META_SEGMENT = 0x100, LT_FUNC_LUA = 1, LT_FUNC_C = 2, LT_FUNC_FF = 3,
-       LT_FUNC_KERNEL = 4 };
+       LT_FUNC_KERNEL = 4, LT_FUNC_LABEL = 5 };
 
 struct lt_func {
   uint32_t size;		/* Whole record in bytes, a multiple of 8. */
   uint16_t type;		/* LT_FUNC_*: Lua; C function (lua_pushcclosure);
 				** library function; in samples: function of the kernel,
-				** with its module as chunk, "" if it has none. */
+				** with its module as chunk, "" if it has none; no function,
+				** but a label: its key as chunk, and its value as name. */
   uint16_t flags;		/* LT_FUNC_HINT: name comes from the call, not from the
 				** definition or from package.loaded. */
   uint32_t id;			/* > 0, unique in its stream. */

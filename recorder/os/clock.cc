@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/os/clock.h"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmath>
@@ -54,6 +55,12 @@ uint64_t monotonic_ns() {
 
 uint64_t thread_cpu_ns() {
   return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t thread_waits() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nvcsw);
 }
 
 uint64_t read_tick(uint32_t clock) {

@@ -17,6 +17,8 @@ uint32_t default_clock();
 uint64_t read_tick(uint32_t clock);
 uint64_t monotonic_ns();
 uint64_t thread_cpu_ns();  // of this thread
+// How often this thread has waited for something else than a processor, so far (getrusage(2)).
+uint64_t thread_waits();
 
 // The three clocks at one moment: of several tries the least disturbed one.
 lt_clock_info sample_clocks(uint32_t clock);

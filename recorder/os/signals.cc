@@ -44,6 +44,17 @@ Descriptor open_event() {
   return Descriptor(fd);
 }
 
+// By a handler: commands would inherit that a signal is ignored.
+void disregard(int number) {
+  struct sigaction now {};
+  sigaction(number, nullptr, &now);
+  if (now.sa_handler == SIG_IGN) return;
+  now = {};
+  now.sa_handler = [](int) {};
+  now.sa_flags = SA_RESTART;
+  sigaction(number, &now, nullptr);
+}
+
 void raise_event(int fd) {
   const ssize_t n = eventfd_write(fd, 1);
   (void)n;
@@ -53,7 +64,8 @@ void raise_event(int fd) {
 
 Signals::Signals(bool snapshots) {
   std::vector<int> ending = ending_signals();
-  if (snapshots) ending.push_back(SIGUSR1);
+  snapshots ? ending.push_back(SIGUSR1) : disregard(SIGUSR1);
+  disregard(SIGUSR2);
   std::vector<int> all = ending;
   all.push_back(SIGCHLD);
   take_over_signals(all);

@@ -26,7 +26,8 @@ class Signals {
  public:
   static constexpr int kLeaveMs = 500;
 
-  // snapshots: SIGUSR1, too, which does not ask for the end.
+  // snapshots: SIGUSR1, too, which does not ask for the end. Otherwise it does nothing, as SIGUSR2:
+  // one that was meant for another process must not cost the recording.
   // Blocks them and SIGCHLD in the calling thread, and in those created later; so create it before
   // any other thread. Throws std::runtime_error.
   explicit Signals(bool snapshots = false);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/escape.h"
@@ -121,6 +122,7 @@ bool can_log() {
 }
 
 constexpr const char* kEraseLine = "\r\033[K";
+const char* own_name = "luatrace-record";
 std::atomic<bool> has_status = false;
 
 void print(const std::string& line) {
@@ -135,9 +137,19 @@ void print(const std::string& line) {
 
 }  // namespace
 
+void take_program_name() {
+  const char* const caller = std::getenv(kCallerVariable);
+  if (caller != nullptr && std::string_view(caller) == "luatrace-top") own_name = "luatrace-top";
+  unsetenv(kCallerVariable);  // not for programs that are started
+}
+
+std::string program_name() {
+  return own_name;
+}
+
 // One write: other threads may print, too.
 void log(std::string_view text) {
-  print((has_status ? kEraseLine : "") + ("luatrace-record: " + printable(text)) + "\n");
+  print((has_status ? kEraseLine : "") + (program_name() + ": " + printable(text)) + "\n");
 }
 
 void show_status(const std::string& text) {

@@ -40,6 +40,12 @@ std::string expand_pid(const std::string& name, int pid);
 
 std::string errno_text(int err);
 
+// The program whose command line the user has given: luatrace-record, or the one that has started
+// it and set kCallerVariable. take_program_name() reads that, first of all.
+constexpr const char* kCallerVariable = "LUATRACE_CALLER";
+void take_program_name();
+std::string program_name();
+
 // One line on standard error, "luatrace-record: TEXT".
 void log(std::string_view text);
 

@@ -14,7 +14,10 @@ enum walk_kind {
   WALK_C,         /* what: address of the function */
   WALK_BUILTIN,   /* what: its number */
   WALK_ENTRY,     /* C code has called the frame before this one. what: address of the C frame */
-  WALK_COROUTINE, /* what: lua_State of the frames before this one, which ends here; pc: its id */
+  WALK_COROUTINE, /* what: lua_State of the frames before this one, which ends here; pc: its
+                     number */
+  WALK_VM,        /* what: global_State of the frames that follow; it waits for C code that has
+                     called the one before. */
 };
 
 /* What happens at the top. */

@@ -30,7 +30,7 @@
 #define WALK_SNAPSHOTS 1024 /* of one trace */
 #define WALK_INLINED 32     /* calls inlined at one place */
 #define WALK_DEPTH 1024     /* slots of the C stack that are searched, */
-#define WALK_PIECE 64       /* so many at once */
+#define WALK_PIECE 112      /* so many at once: with a C frame, WALK_WORDS */
 #define WALK_BETWEEN 64     /* IR instructions between two snapshots */
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
 #define WALK_WORDS 128      /* of memory that is read at once */
@@ -69,7 +69,7 @@ enum walk_which {
 /* Variables of loops. */
 struct walk_loop {
   uint64_t trace, array, place, map, own, pc, frame;
-  uint32_t low, high, from, to, entries, last, depth, found, below;
+  uint32_t low, high, from, to, entries, last, depth, found, below, slot;
   uint64_t links[WALK_INLINED], functions[WALK_INLINED];
 };
 
@@ -78,6 +78,7 @@ struct walk {
   uint64_t text, text_end; /* code of the interpreter */
   struct walk_registers r;
   uint64_t g, L, frame; /* frame: the innermost C frame that was not passed yet, with its flags */
+  uint64_t runs;        /* the coroutine that runs: the first L */
   uint64_t base, pc, link;
   uint64_t bottom, top; /* of L's stack: of its first frame, and above all */
   uint32_t coroutines;  /* that were passed */
@@ -183,6 +184,11 @@ WALK_GLOBAL uint64_t walk_member(struct walk* w, uint32_t which, uint64_t object
 #define WALK_TRACE(trace, member, size) WALK_MEMBER(WALK_THE_TRACE, trace, 128, w->abi.member, size)
 #define WALK_G(member) walk_global(w, w->g, w->abi.g_##member)
 #define WALK_L(member) WALK_STATE(w->L, member, 8)
+
+/* The number of a coroutine; 0: this LuaJIT gives them none. */
+WALK_FN uint32_t walk_number(struct walk* w, uint64_t L) {
+  return w->abi.L_serial > 0 ? (uint32_t)WALK_STATE(L, serial, 4) : 0;
+}
 
 /* What is used of g is close together. */
 WALK_FN int walk_use_global(struct walk* w, uint64_t g) {
@@ -446,7 +452,7 @@ WALK_GLOBAL int walk_step(struct walk* w, uint32_t i) {
   if (end == 0) return 0;
   if (end < 0) walk_add(w, WALK_UNKNOWN, 0, 0);
   if (end > 0 && w->base == w->bottom) walk_shift(w);
-  walk_add(w, WALK_COROUTINE, w->L, (uint32_t)WALK_STATE(w->L, id, 4));
+  walk_add(w, WALK_COROUTINE, w->L, walk_number(w, w->L));
   if (++w->coroutines >= WALK_COROUTINES) {
     w->truncated = 1;
     return 1;
@@ -454,8 +460,9 @@ WALK_GLOBAL int walk_step(struct walk* w, uint32_t i) {
   return !walk_resumer(w);
 }
 
-/* The stack of the thread with the registers w->r in the VM w->g, into w->frames. w->abi, text and
-** text_end are set. */
+/* The stack of the thread with the registers w->r in the VM w->g, into w->frames. It is no longer
+** in Lua if w->state is WALK_OUTSIDE, but may be on its way out. w->abi, text and text_end are
+** set. */
 WALK_INLINE void walk_stack(struct walk* w) {
   w->n = w->truncated = w->listed = w->snapshot = w->coroutines = 0;
   w->trace = 0;
@@ -466,12 +473,37 @@ WALK_INLINE void walk_stack(struct walk* w) {
   if (w->L == 0 || WALK_L(glref) != w->g) return;
   w->frame = WALK_L(cframe);
   walk_begin(w);
-  if (!walk_top(w)) {
-    w->n = 0;
-    return;
-  }
+  w->runs = 0;
+  if (!walk_top(w)) return;
+  w->runs = w->L;
   walk_limits(w);
   WALK_LOOP(w, WALK_STEPS, walk_step) continue;
+}
+
+/* Adds the stack of another VM, w->g: it has called C code, on this C stack, that has called the VM
+** of the frames so far. */
+WALK_INLINE int walk_outer(struct walk* w) {
+  const uint32_t state = w->state;
+  w->listed = w->coroutines = 0;
+  w->link = w->trace = 0;
+  if (!walk_use_global(w, w->g)) return 0;
+  w->L = WALK_G(cur_L);
+  if (w->L == 0 || WALK_L(glref) != w->g) return 0;
+  w->frame = WALK_L(cframe);
+  w->jit_base = WALK_G(jit_base);
+  w->vmstate = (int32_t)walk_global(w, w->g, w->abi.g_vmstate);
+  walk_add(w, WALK_VM, w->g, 0);
+  walk_begin(w);
+  if (w->frame == 0)
+    walk_unknown(w, 0);
+  else if (w->jit_base != 0)
+    walk_in_compiled(w);
+  else
+    walk_from(w, WALK_L(base), walk_saved_pc(w));
+  walk_limits(w);
+  WALK_LOOP(w, WALK_STEPS, walk_step) continue;
+  w->state = state;
+  return 1;
 }
 
 #endif

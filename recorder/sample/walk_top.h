@@ -24,7 +24,7 @@ WALK_INLINE int walk_unknown(struct walk* w, uint64_t base) {
 }
 
 /* L has left the C frame at `at`, its last one (0: not known): its resumer runs, or the host, and
-** then this returns 0. */
+** then this returns 0: there are only the C functions that have entered that frame. */
 WALK_INLINE int walk_left(struct walk* w, uint64_t at) {
   w->frame = at != 0 ? at | (uint64_t)w->abi.cf_resume : 0;
   if (at != 0) walk_entry(w);
@@ -52,6 +52,16 @@ WALK_FN int walk_registers(struct walk* w) {
   return walk_from(w, base, w->r.pc);
 }
 
+/* Is the instruction at pc, or the one before, one of that function? Of a builtin or C function:
+** its only one, with which compiled code has left it to the interpreter. */
+WALK_INLINE int walk_is_at(struct walk* w, uint64_t fn, uint64_t pc) {
+  const uint64_t proto = walk_proto(w, fn);
+  if (fn == 0) return 0;
+  if (proto != 0) return walk_contains(w, proto, pc + 4);
+  const uint64_t only = WALK_FUNCTION(fn, fn_pc, 8);
+  return pc == only || pc == only + 4;
+}
+
 /* The interpreter, where it enters compiled code or leaves it. */
 WALK_FN int walk_at_trace(struct walk* w) {
   if (w->vmstate == w->abi.st_interp && w->r.base == w->jit_base) return walk_registers(w);
@@ -67,22 +77,37 @@ WALK_FN int walk_at_trace(struct walk* w) {
     w->listed = 0;
     return walk_unknown(w, w->jit_base);
   }
-  if (walk_contains(w, walk_proto(w, walk_function(w, w->r.base)), w->r.pc + 4))
-    return walk_registers(w);
+  if (walk_is_at(w, walk_function(w, w->r.base), w->r.pc)) return walk_registers(w);
   return walk_unknown(w, w->jit_base);
 }
 
-/* The exit from a trace: C code restores the frames that it had inlined. */
+/* Is the innermost one of the calls in w->loop the frame at that base? */
+WALK_FN int walk_is_restored(struct walk* w, uint64_t base) {
+  uint32_t inner = w->loop.depth - 1;
+  WALK_HIDE(inner);
+  if (inner >= WALK_INLINED) return 0;
+  const uint64_t function = w->loop.functions[inner];
+  return walk_slot(w, base - WALK_SLOT) == w->loop.links[inner] &&
+         (function == 0 || walk_function(w, base) == function);
+}
+
+/* The exit from a trace: C code restores the frames that it had inlined, and then sets L_base to
+** the innermost one. In a recursion the frame at L_base may look the same before. */
 WALK_FN int walk_exit(struct walk* w) {
   const uint64_t trace = walk_trace_object(w, WALK_J(parent) & 0xffffffff);
   const uint64_t exit = WALK_J(exitno) & 0xffffffff;
   const uint32_t n = w->n;
   w->state = WALK_LEAVING;
   walk_from(w, WALK_L(base), 0);
-  if (trace == 0 || exit >= (uint16_t)WALK_TRACE(trace, T_nsnap, 2))
+  if (trace == 0 || exit >= (uint16_t)WALK_TRACE(trace, T_nsnap, 2) ||
+      !walk_take_snapshot(w, trace, (uint32_t)exit))
     return walk_unknown(w, w->base);
-  /* Without inlined calls it is the same frame before and after. */
-  if (walk_snapshot(w, trace, (uint32_t)exit, 1)) return 1;
+  if (w->loop.depth > 0 && walk_is_restored(w, w->base)) {
+    if (walk_is_restored(w, w->base - WALK_SLOT * (w->loop.slot - 1ull)))
+      return walk_unknown(w, w->base);
+    return walk_from(w, w->base, w->loop.pc);
+  }
+  if (walk_add_inlined(w)) return 1;
   w->n = n;
   w->listed = 0;
   return walk_unknown(w, w->base);
@@ -115,7 +140,9 @@ WALK_FN int walk_by_rule(struct walk* w, uint32_t rule) {
     return walk_from(w, WALK_L(base), 0);
   }
   if (w->frame == 0)
-    return walk_left(w, rule >= LT_RULE_LEAVE ? w->r.sp - 8 * (rule - LT_RULE_LEAVE) : w->r.sp);
+    return walk_left(w, rule >= LT_RULE_LEAVE   ? w->r.sp - 8 * (rule - LT_RULE_LEAVE)
+                        : rule == LT_RULE_ENTER ? w->r.sp - 8ull * walk_unsaved(w)
+                                                : w->r.sp);
   switch (rule) {
     case LT_RULE_BASE:
       if (w->vmstate == w->abi.st_exit) return walk_exit(w);

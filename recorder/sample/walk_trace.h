@@ -124,6 +124,7 @@ WALK_GLOBAL int walk_entries_step(struct walk* w, uint32_t i) {
       w->loop.found = 0;
       return 1;
     }
+    w->loop.slot = slot;
     w->loop.links[depth] = walk_constant(w, ref);
     w->loop.functions[depth] = slot == w->loop.last + 1 ? walk_constant(w, w->loop.below) : 0;
     w->loop.depth = depth + 1;
@@ -156,9 +157,9 @@ WALK_GLOBAL int walk_inlined_step(struct walk* w, uint32_t i) {
   return w->loop.found == 0;
 }
 
-/* Adds the calls that the trace has inlined at that snapshot, and leaves the frame at w->jit_base
-** for walk_step(). Returns 0 if they are not known. */
-WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int may_move) {
+/* Takes the calls that the trace has inlined at that snapshot into w->loop. Returns 0 if they are
+** not known. */
+WALK_FN int walk_take_snapshot(struct walk* w, uint64_t trace, uint32_t index) {
   const uint64_t snap = WALK_TRACE(trace, T_snap, 8) + index * WALK_OFFSET(w->abi.snap_size);
   struct walk_loop* loop = &w->loop;
   loop->array = WALK_TRACE(trace, T_ir, 8);
@@ -172,10 +173,16 @@ WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int ma
   loop->pc = ((low | walk_get(w, WALK_ENTRIES_OF, end + 4, 4) << 32) >> 8) + 4;
   loop->own = 0;
   loop->below = UINT32_MAX; /* no constant */
-  loop->last = loop->depth = 0;
+  loop->last = loop->depth = loop->slot = 0;
   loop->found = 1;
   WALK_LOOP(w, 256, walk_entries_step) continue;
-  if (loop->found == 0 || (may_move && (loop->depth > 0 || loop->own != 0))) return 0;
+  return loop->found != 0;
+}
+
+/* Adds the calls that were taken, and leaves the frame at w->base for walk_step(). Returns 0 if
+** they are not known. */
+WALK_FN int walk_add_inlined(struct walk* w) {
+  struct walk_loop* loop = &w->loop;
   WALK_LOOP(w, WALK_INLINED, walk_inlined_step) continue;
   if (loop->found == 0) return 0;
   w->pc = loop->pc;
@@ -185,6 +192,13 @@ WALK_FN int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int ma
     w->listed = 1;
   }
   return 1;
+}
+
+/* Both. */
+WALK_INLINE int walk_snapshot(struct walk* w, uint64_t trace, uint32_t index, int may_move) {
+  if (!walk_take_snapshot(w, trace, index)) return 0;
+  if (may_move && (w->loop.depth > 0 || w->loop.own != 0)) return 0;
+  return walk_add_inlined(w);
 }
 
 /* Compiled code at w->place of that trace. */

@@ -91,10 +91,10 @@ std::string read_rules(const RemoteMemory& memory, FoundImage& f) {
 std::string prepare(const RemoteMemory& memory, FoundImage& f) {
   const lt_abi& abi = f.image.abi;
   if (f.image.abi_at == 0) return "it has no ABI note";
-  if (abi.version != LT_ABI_VERSION || abi.size < sizeof abi)
+  if (abi.version != LT_ABI_VERSION || abi.size < LT_ABI_SIZE_1)
     return "its ABI note has version " + std::to_string(abi.version) + " and " +
            std::to_string(abi.size) + " bytes; this recorder needs version " +
-           std::to_string(LT_ABI_VERSION) + " with " + std::to_string(sizeof abi);
+           std::to_string(LT_ABI_VERSION) + " with " + std::to_string(LT_ABI_SIZE_1);
   if ((abi.flags & LTA_GC64) == 0) return "it was built without GC64";
   f.mapped.text = address_of(f.image, offsetof(lt_abi, vm_begin), abi.vm_begin);
   f.mapped.text_end = address_of(f.image, offsetof(lt_abi, vm_end), abi.vm_end);
@@ -162,7 +162,7 @@ class SamplingBackend : public Backend {
   BackendHost& host_;
   std::shared_ptr<Source> source_;  // of the drainer's jobs
   std::map<pid_t, Live> live_;
-  std::atomic<bool> draining_ = false, stopped_ = false;
+  std::atomic<bool> draining_ = false, more_ = false, stopped_ = false;
   std::set<pid_t> execs_;  // from the jobs to the session's thread, while none is draining_
   uint64_t examined_ns_ = 0, begun_ns_ = 0;
   bool warned_no_lua_ = false;
@@ -203,6 +203,7 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   live.has_lua = !images.empty();
   Added added{};
   host_.drainer().call([&] { added = source_->add(pid, number, output, std::move(images)); });
+  if (added == Added::kExecuted) live.has_lua = false;  // it is attached to again
   if (added == Added::kNoPlace) {
     live.has_lua = false;  // it is looked at again: one may end
     live.lasting = false;
@@ -274,7 +275,7 @@ int SamplingBackend::poll(uint64_t now) {
     for (const pid_t pid : std::exchange(execs_, {})) live_.erase(pid);
     draining_ = true;
     host_.drainer().post([this] {
-      source_->drain();
+      more_ = source_->drain();
       execs_.merge(source_->take_execs());
       draining_ = false;
     });
@@ -283,7 +284,7 @@ int SamplingBackend::poll(uint64_t now) {
   const bool young = std::any_of(live_.begin(), live_.end(), [&](const auto& entry) {
     return !entry.second.has_lua && now < entry.second.attached_ns + 50 * kMillisecond;
   });
-  return young ? 1 : kPauseMs;
+  return young || more_ ? 1 : kPauseMs;
 }
 
 void SamplingBackend::stop() {

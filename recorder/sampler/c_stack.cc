@@ -8,7 +8,7 @@ constexpr size_t kMaxCFrames = 1024;
 
 }  // namespace
 
-PartEnd unwind(Modules& modules, Registers r, bool exact, const StackCopy& stack,
+PartEnd unwind(Modules& modules, Registers& r, bool exact, const StackCopy& stack,
                const PartLimits& limits, std::vector<NativeFrame>& out) {
   while (out.size() < kMaxCFrames) {
     const uint64_t pc = r.value[kRip], sp = r.value[kRsp], place = exact ? pc : pc - 1;

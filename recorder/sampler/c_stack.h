@@ -31,9 +31,9 @@ struct PartLimits {
   uint64_t limit = 0;               // a stack pointer above it has gone too far; 0: none
 };
 
-// Appends the functions from those registers on. exact: the address is that of an instruction, not
-// one after a call.
-PartEnd unwind(Modules& modules, Registers r, bool exact, const StackCopy& stack,
+// Appends the functions from those registers on; afterwards these are the ones at the end. exact:
+// the address is that of an instruction, not one after a call.
+PartEnd unwind(Modules& modules, Registers& r, bool exact, const StackCopy& stack,
                const PartLimits& limits, std::vector<NativeFrame>& out);
 
 }  // namespace luatrace::record::sampler

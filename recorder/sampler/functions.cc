@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "luatrace_builtin.h"
 #include "luatrace_work.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/remote.h"
@@ -21,6 +22,44 @@ constexpr size_t kMaxKept = 64 << 20;      // bytes of code
 constexpr size_t kMaxChunk = 1 << 20;      // bytes of a chunk name
 constexpr size_t kMaxInstructions = 256;
 constexpr size_t kMaxOuter = 32;  // callers that may define a new function
+constexpr int32_t kMaxBuiltins = 1024;
+constexpr size_t kMaxBuiltinText = 16 << 10, kPage = 4096;
+
+const std::vector<std::string> kNoNames;
+
+// So much of the memory as can be read.
+std::string read_text(pid_t pid, uint64_t at, size_t size) {
+  const RemoteMemory memory(pid);
+  std::string text;
+  while (text.size() < size) {
+    char part[kPage];
+    const size_t n = std::min<uint64_t>(kPage - at % kPage, size - text.size());
+    if (memory.read(at, part, n) != 0) break;
+    text.append(part, n);
+    at += n;
+  }
+  return text;
+}
+
+// The names of the builtins, from the memory of the process.
+std::vector<std::string> builtin_names(pid_t pid, const LuaImage& image) {
+  const lt_abi& abi = image.abi;
+  std::vector<std::string> names;
+  if (abi.nbuiltins <= 0 || abi.nbuiltins > kMaxBuiltins) return names;
+  const uint64_t at =
+      image.abi_at + offsetof(lt_abi, builtins) + static_cast<uint64_t>(abi.builtins);
+  const std::string text = read_text(pid, at, kMaxBuiltinText);
+  size_t from = 0;
+  for (int32_t i = 0; i < abi.nbuiltins; i++) {
+    const size_t end = text.find('\0', from);
+    char shown[64];
+    if (end == text.npos) return {};
+    const char* const name = lt_builtin_name(text.c_str() + from, shown, sizeof shown);
+    names.emplace_back(name != nullptr ? name : "");
+    from = end + 1;
+  }
+  return names;
+}
 
 uint64_t key_of(uint64_t address, uint32_t check) {
   return (address >> 3) << 20 | (check & 0xfffff);
@@ -89,6 +128,7 @@ void Functions::add_image(const LuaImage& image) {
     if (RemoteMemory(pid_).read(modes, i->layout.modes.data(), i->layout.modes.size() * 2) != 0)
       i->layout.modes.clear();
   }
+  i->builtins = builtin_names(pid_, image);
   i->no_memory = std::make_unique<stack::Memory>(pid_, 0);
   i->lines = std::make_unique<stack::Prototypes>(*i->no_memory, i->layout);
   images_.push_back(std::move(i));
@@ -147,15 +187,17 @@ const stack::Proto* Functions::same_proto(size_t image, const LuaFrame& frame) {
 FunctionLine Functions::read_function(size_t image, std::span<const LuaFrame> stack, size_t i,
                                       uint64_t taken_ns) {
   const stack::Proto* p = same_proto(image, stack[i]);
-  if (p == nullptr && reader(image).begun_ns < taken_ns) {  // it may be newer than what was read
+  // It may be newer than what was read.
+  if (p == nullptr && reader(image).begun_ns < taken_ns && !time_.is_over()) {
     reader_.reset();
     p = same_proto(image, stack[i]);
   }
   if (p == nullptr) return {};
   const Image& im = *images_[image];
   const auto known = lua_.find(key_of(p->address, check_of(im, *p)));
-  const LuaFunction& f = known != lua_.end() ? known->second : describe(image, *p, stack, i);
-  return {f.id, line_of(im, f, stack[i].pc)};
+  const LuaFunction* const f = known != lua_.end() ? &known->second : describe(image, *p, stack, i);
+  if (f == nullptr) return {};
+  return {f->id, line_of(im, *f, stack[i].pc)};
 }
 
 uint32_t Functions::line_of(const Image& image, const LuaFunction& f, uint64_t pc) const {
@@ -176,28 +218,35 @@ std::string Functions::chunk_name(size_t image, const stack::Proto& p) {
 
 // The name is that of the definition, if the function that contains it is on the stack; otherwise
 // that of the call.
-Functions::LuaFunction& Functions::describe(size_t image, const stack::Proto& p,
-                                            std::span<const LuaFrame> stack, size_t i) {
+std::string Functions::lua_name(size_t image, const stack::Proto& p,
+                                std::span<const LuaFrame> stack, size_t i, lt_func& f) {
   stack::Prototypes& protos = reader(image).protos;
   const stack::Proto* caller = nullptr;
   for (size_t k = i + 1; k < stack.size() && k <= i + kMaxOuter; k++) {
     const stack::Proto* const outer = proto_of(image, stack[k]);
     if (k == i + 1) caller = outer;
   }
+  std::string name = protos.defined_name(p);
+  if (!name.empty() || caller == nullptr || p.first_line == 0) return name;
+  const uint32_t position = protos.position(*caller, stack[i + 1].pc);
+  if (position != stack::kNoPosition) name = protos.call_name(*caller, position);
+  if (!name.empty()) f.flags = LT_FUNC_HINT;
+  return name;
+}
+
+// Null: the time was over before all of it was read. A later sample may tell.
+const Functions::LuaFunction* Functions::describe(size_t image, const stack::Proto& p,
+                                                  std::span<const LuaFrame> stack, size_t i) {
   lt_func f{};
   f.type = LT_FUNC_LUA;
-  f.id = next_id_++;
   f.firstline = p.first_line;
   f.lastline = p.first_line + p.lines;
   f.addr = p.address;
   if (p.first_line == 0 && p.lines == 0) f.firstline = f.lastline = LT_LINE_CODE | (p.size + 1);
-  std::string name = protos.defined_name(p);
-  if (name.empty() && caller != nullptr && p.first_line != 0) {
-    const uint32_t position = protos.position(*caller, stack[i + 1].pc);
-    if (position != stack::kNoPosition) name = protos.call_name(*caller, position);
-    if (!name.empty()) f.flags = LT_FUNC_HINT;
-  }
-  append_func(descriptions_, f, chunk_name(image, p), name);
+  const std::string name = lua_name(image, p, stack, i, f), chunk = chunk_name(image, p);
+  if (time_.is_over()) return nullptr;
+  f.id = next_id_++;
+  append_func(descriptions_, f, chunk, name);
   described_++;
   if (lua_.size() >= kMaxFunctions) lua_.clear(), kept_ = 0;
   LuaFunction& known = lua_[key_of(p.address, check_of(*images_[image], p))];
@@ -206,7 +255,7 @@ Functions::LuaFunction& Functions::describe(size_t image, const stack::Proto& p,
     kept_ += p.bytes.size();
     known.code = std::make_shared<const stack::Proto>(p);
   }
-  return known;
+  return &known;
 }
 
 // -- Others --
@@ -237,11 +286,26 @@ uint32_t Functions::c_function(uint64_t address, std::string_view name) {
   return number_of(other_key(LT_FUNC_C, address), f, "", name);
 }
 
-uint32_t Functions::builtin(uint32_t number) {
+uint32_t Functions::builtin(size_t image, uint32_t number) {
   lt_func f{};
   f.type = LT_FUNC_FF;
   f.ffid = number;
-  return number_of(other_key(LT_FUNC_FF, number), f, "", "builtin#" + std::to_string(number));
+  const auto& names = image < images_.size() ? images_[image]->builtins : kNoNames;
+  const bool known = number < names.size() && !names[number].empty();
+  return number_of(other_key(LT_FUNC_FF, uint64_t{image} << 32 | number), f, "",
+                   known ? names[number] : "builtin#" + std::to_string(number));
+}
+
+// Of equal numbers in all likelihood the text is equal.
+uint32_t Functions::label(std::string_view key, std::string_view value) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&](char c) { hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u; };
+  for (const char c : key) add(c);
+  add(0);
+  for (const char c : value) add(c);
+  lt_func f{};
+  f.type = LT_FUNC_LABEL;
+  return number_of(other_key(LT_FUNC_LABEL, hash), f, key, value);
 }
 
 uint32_t Functions::kernel(uint64_t address) {

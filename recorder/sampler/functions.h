@@ -49,10 +49,11 @@ class Functions {
   FunctionLine lua(size_t image, std::span<const LuaFrame> stack, size_t i, uint64_t taken_ns);
   // name: of a function of no file.
   uint32_t c_function(uint64_t address, std::string_view name = "");
-  uint32_t builtin(uint32_t number);
+  uint32_t builtin(size_t image, uint32_t number);
   uint32_t kernel(uint64_t address);
   // Is it the kernel's code that changes from one thread to the next, or a BPF program?
   bool is_switch(uint64_t address) const;
+  uint32_t label(std::string_view key, std::string_view value);
   uint32_t collector();
   uint32_t compiler();
 
@@ -72,6 +73,7 @@ class Functions {
     lt_abi abi;
     std::unique_ptr<stack::Memory> no_memory;  // of `lines`, which reads none
     std::unique_ptr<stack::Prototypes> lines;
+    std::vector<std::string> builtins;  // their names, by number; empty: not known
   };
   struct Reader;
   struct LuaFunction {
@@ -85,8 +87,10 @@ class Functions {
                              uint64_t taken_ns);
   static std::optional<uint64_t> chunk_address(const Image& image, const stack::Proto& p);
   uint32_t check_of(const Image& image, const stack::Proto& p) const;
-  LuaFunction& describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
-                        size_t i);
+  const LuaFunction* describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
+                              size_t i);
+  std::string lua_name(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
+                       size_t i, lt_func& f);
   std::string chunk_name(size_t image, const stack::Proto& p);
   uint32_t line_of(const Image& image, const LuaFunction& f, uint64_t pc) const;
   uint32_t number_of(uint64_t key, lt_func f, std::string_view chunk, std::string_view name);

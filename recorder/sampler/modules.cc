@@ -7,6 +7,7 @@
 #include "recorder/os/clock.h"
 #include "recorder/os/elf_file.h"
 #include "recorder/os/maps.h"
+#include "recorder/sampler/frame_scan.h"
 
 namespace luatrace::record::sampler {
 namespace {
@@ -52,7 +53,9 @@ void Modules::refresh() {
   }
   for (auto& [begin, m] : modules_) {
     const auto same = old.find(begin);
-    if (same == old.end() || same->second.end != m.end || same->second.header != m.header) continue;
+    if (same == old.end() || same->second.end != m.end || same->second.constants != m.constants ||
+        (m.header != 0 && same->second.header != m.header))
+      continue;
     m = std::move(same->second);
     old.erase(same);
   }
@@ -74,10 +77,15 @@ void Modules::add_image(uint64_t start, uint64_t end) {
   if (!found) return;
   for (const Elf64_Phdr& p : head->segments)
     if (p.p_type == PT_GNU_EH_FRAME) m.header = bias + p.p_vaddr, m.header_size = p.p_memsz;
+  for (const Elf64_Phdr& p : head->segments)  // constants: where .eh_frame is
+    if (p.p_type == PT_LOAD && m.header == 0 && (p.p_flags & PF_W) == 0 &&
+        (m.constants == 0 || p.p_flags == PF_R))
+      m.constants = bias + p.p_vaddr, m.constants_size = p.p_filesz;
   for (const Elf64_Phdr& p : head->segments) {
     if (p.p_type != PT_LOAD || (p.p_flags & PF_X) == 0 || modules_.size() >= kMaxModules) continue;
-    m.end = bias + p.p_vaddr + p.p_memsz;
-    modules_[bias + p.p_vaddr] = m;
+    m.begin = bias + p.p_vaddr;
+    m.end = m.begin + p.p_memsz;
+    modules_[m.begin] = m;
   }
 }
 
@@ -120,8 +128,21 @@ Modules::Module* Modules::module_at(uint64_t pc) {
 
 // -- Entries --
 
+// Without a search table.
+void Modules::scan(Module& m) {
+  if (m.constants_size > kMaxTable) return;
+  std::string bytes(m.constants_size, 0);
+  if (!read(m.constants, bytes.data(), bytes.size())) return;
+  std::string table = scan_frames(bytes, m.constants, m.begin, m.end);
+  if (bytes_ + table.size() > kMaxTables) return;
+  m.header = m.constants;
+  m.table = std::move(table);
+  bytes_ += m.table.size();
+}
+
 void Modules::load(Module& m) {
   m.loaded = true;
+  if (m.header == 0) return scan(m);
   if (m.header_size < kHeaderHead || m.header_size > kMaxTable) return;
   std::string head(kHeaderHead, 0);
   if (!read(m.header, head.data(), head.size()) || at<uint8_t>(head, 0) != 1 ||

@@ -40,8 +40,9 @@ class Modules {
 
  private:
   struct Module {
-    uint64_t end = 0;
-    uint64_t header = 0, header_size = 0;  // .eh_frame_hdr in memory
+    uint64_t begin = 0, end = 0;
+    uint64_t header = 0, header_size = 0;        // .eh_frame_hdr in memory, or what stands for it
+    uint64_t constants = 0, constants_size = 0;  // without one: the segment with .eh_frame
     bool loaded = false;
     std::string table;  // its search table, of sorted pairs
     size_t count() const { return table.size() / 8; }
@@ -51,6 +52,7 @@ class Modules {
   void add_image(uint64_t start, uint64_t bias_limit);
   void read_vdso();
   void load(Module& m);
+  void scan(Module& m);
   void forget_rows();
   std::optional<FrameEntry> entry_for(Module& m, uint64_t pc);
   bool read_entry(uint64_t address, uint64_t& body, std::string& bytes);

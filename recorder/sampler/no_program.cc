@@ -26,8 +26,14 @@ bool Program::set_process(pid_t, const smp_process&) {
   return false;
 }
 
+void Program::update_process(pid_t, const smp_process&) {}
 void Program::remove_process(pid_t) {}
-void Program::consume(const Take&) {}
+
+bool Program::take_samples(const Take&) {
+  return true;
+}
+
+void Program::take_execs(const TakeExec&) {}
 
 uint64_t Program::lost() const {
   return 0;

@@ -77,7 +77,8 @@ bool has_tracepoint(const std::string& name) {
 
 Program::~Program() {
   stop();
-  if (reader_ != nullptr) ring_buffer__free(reader_);
+  ring_buffer__free(samples_);
+  ring_buffer__free(execs_);
   if (skeleton_ != nullptr) luatrace_sampler__destroy(skeleton_);
 }
 
@@ -117,10 +118,16 @@ bpf::Failure Program::load() {
                            static_cast<uint32_t>(std::max(1, libbpf_num_possible_cpus())));
   if (const int error = luatrace_sampler__load(skeleton_))
     return failed("load the BPF program", -error);
-  reader_ = ring_buffer__new(bpf_map__fd(skeleton_->maps.ring), on_record, this, nullptr);
-  if (reader_ == nullptr)
-    return failed("map a ring buffer of " + bytes_text(ring_size(settings_.ring_bytes)), errno);
-  return {};
+  return open_rings();
+}
+
+bpf::Failure Program::open_rings() {
+  const auto& maps = skeleton_->maps;
+  execs_ = ring_buffer__new(bpf_map__fd(maps.execs), on_exec, this, nullptr);
+  if (execs_ != nullptr)
+    samples_ = ring_buffer__new(bpf_map__fd(maps.ring), on_sample, this, nullptr);
+  if (samples_ != nullptr) return {};
+  return failed("map a ring buffer of " + bytes_text(ring_size(settings_.ring_bytes)), errno);
 }
 
 // What is not used is not loaded: kernels may lack what it needs.
@@ -193,21 +200,44 @@ bool Program::set_process(pid_t pid, const smp_process& process) {
                               BPF_ANY) == 0;
 }
 
+void Program::update_process(pid_t pid, const smp_process& process) {
+  const auto key = static_cast<uint32_t>(pid);
+  bpf_map__update_elem(skeleton_->maps.processes, &key, sizeof key, &process, sizeof process,
+                       BPF_EXIST);
+}
+
 void Program::remove_process(pid_t pid) {
   const auto key = static_cast<uint32_t>(pid);
   bpf_map__delete_elem(skeleton_->maps.processes, &key, sizeof key, 0);
 }
 
-int Program::on_record(void* self, void* data, size_t size) {
-  (*static_cast<Program*>(self)->take_)({static_cast<const std::byte*>(data), size});
+// A negative result ends the reading; that record was taken.
+int Program::on_sample(void* self, void* data, size_t size) {
+  return (*static_cast<Program*>(self)->take_)({static_cast<const std::byte*>(data), size}) ? 0
+                                                                                            : -1;
+}
+
+int Program::on_exec(void* self, void* data, size_t size) {
+  uint32_t serial = 0;
+  if (size < sizeof serial) return 0;
+  std::memcpy(&serial, data, sizeof serial);
+  (*static_cast<Program*>(self)->take_exec_)(serial);
   return 0;
 }
 
-void Program::consume(const Take& take) {
-  if (reader_ == nullptr) return;
+bool Program::take_samples(const Take& take) {
+  if (samples_ == nullptr) return true;
   take_ = &take;
-  ring_buffer__consume(reader_);
+  const bool all = ring_buffer__consume(samples_) >= 0;
   take_ = nullptr;
+  return all;
+}
+
+void Program::take_execs(const TakeExec& take) {
+  if (execs_ == nullptr) return;
+  take_exec_ = &take;
+  ring_buffer__consume(execs_);
+  take_exec_ = nullptr;
 }
 
 uint64_t Program::lost() const {

@@ -43,11 +43,18 @@ class Program {
   // never used before; what has had its place (see smp_mapped) is no longer used.
   bool set_image(uint32_t number, const lt_abi& abi, std::span<const uint8_t> rules);
   bool set_process(pid_t pid, const smp_process& process);
+  // The same for one that is set, unless it has executed another program since.
+  void update_process(pid_t pid, const smp_process& process);
   void remove_process(pid_t pid);
 
-  using Take = std::function<void(std::span<const std::byte>)>;
-  // Passes on the records that have come.
-  void consume(const Take& take);
+  using Take = std::function<bool(std::span<const std::byte>)>;
+  using TakeExec = std::function<void(uint32_t)>;
+  // Passes on the samples that have come, until `take` returns false. Returns whether these were
+  // all.
+  bool take_samples(const Take& take);
+  // Passes on the serial numbers of processes that have executed another program: they are no
+  // longer set.
+  void take_execs(const TakeExec& take);
   uint64_t lost() const;  // samples, so far
 
   // What was missing when this was compiled; empty: nothing.
@@ -58,13 +65,16 @@ class Program {
   bpf::Failure open_events();
   bpf::Failure follow_scheduler();
   void choose_programs();
-  static int on_record(void* self, void* data, size_t size);
+  bpf::Failure open_rings();
+  static int on_sample(void* self, void* data, size_t size);
+  static int on_exec(void* self, void* data, size_t size);
 
   Settings settings_;
   luatrace_sampler* skeleton_ = nullptr;
-  ring_buffer* reader_ = nullptr;
+  ring_buffer *samples_ = nullptr, *execs_ = nullptr;
   std::vector<void*> links_;
   const Take* take_ = nullptr;
+  const TakeExec* take_exec_ = nullptr;
 };
 
 }  // namespace luatrace::record::sampler

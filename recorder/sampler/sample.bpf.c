@@ -70,6 +70,12 @@ struct {
   __uint(max_entries, 4096); /* the recorder's choice */
 } ring SEC(".maps");
 
+/* Serial numbers of processes that have executed another program: not behind their samples. */
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, SMP_EXECS_BYTES);
+} execs SEC(".maps");
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, SMP_IMAGES);
@@ -107,17 +113,19 @@ struct {
 
 #define FRAMES_MAX (WALK_FRAMES * sizeof(struct walk_frame))
 #define KERNEL_MAX (SMP_KERNEL_MAX * 8)
+#define LABELS_MAX (LT_ABI_LABELS * sizeof(struct lt_abi_label))
 
 struct work {
   __u32 busy, copied; /* copied: number of the image in walk.abi + 1 */
   __u32 image; /* its place */
   __u32 unused;
   __u64 window, taken, raised; /* of blocked time: see my_period() */
-  __u64 vm, found, found_frame, sp, end, vms_left;
+  __u64 vms, vm, found, found_frame, outer, sp, end;
+  __u64 labels; /* address of those of the coroutine that runs, 0: none */
   __u64 regs[NREGS];
   struct walk walk;
   struct smp_record record;
-  __u8 parts[FRAMES_MAX + KERNEL_MAX + SMP_STACK_MAX];
+  __u8 parts[FRAMES_MAX + KERNEL_MAX + LABELS_MAX + SMP_STACK_MAX];
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -190,7 +198,8 @@ __noinline int vm_step(struct work *k) {
 static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   struct walk *w = &k->walk;
   __u64 end = k->end, candidate = w->r.dispatch - WALK_OFFSET(w->abi.g_dispatch);
-  bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end;
+  /* Where C code enters the interpreter, the register is still that of a VM which has called C. */
+  bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end && walk_rule(w, w->r.ip - w->text) != LT_RULE_ENTER;
   if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
       (in_text || on_stack(k))) return candidate;
   k->found = 0;
@@ -198,6 +207,32 @@ static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;
   k->end = end;
   return k->found;
+}
+
+/*
+** Adds the stacks of the VMs that wait outside of that one, whose C frame is at `inner`, on this C stack. The
+** frames of several VMs may alternate: the recorder sorts them.
+*/
+__noinline int outer_step(struct work *k) {
+  if (!k) return 1;
+  struct walk *w = &k->walk;
+  __u64 end = k->end;
+  k->sp = k->outer + 1;
+  k->found = 0;
+  k->vm = walk_word(w, k->vms);
+  for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;
+  k->outer = k->end;
+  k->end = end;
+  w->g = k->found;
+  return k->found == 0 || !walk_outer(w) || w->truncated;
+}
+
+static __always_inline void walk_outer_vms(struct work *k, __u64 vms, __u64 inner) {
+  __u64 sp = k->sp;
+  k->vms = vms;
+  k->outer = inner;
+  for (int i = 0; i < SMP_NESTED && !outer_step(k); i++) continue;
+  k->sp = sp;
 }
 
 /* -- One sample ---------------------------------------------------------------------------- */
@@ -244,29 +279,52 @@ static __always_inline bool use_image(struct work *k, const struct smp_mapped *m
   return true;
 }
 
+/*
+** The host is about to enter a VM, or is back from a coroutine: no VM knows of it, but the C functions are found by
+** the C frame that the interpreter's code makes or leaves.
+*/
+static __noinline bool at_the_edge(struct work *k, __u64 vms) {
+  struct walk *w = &k->walk;
+  if (w->r.ip < w->text || w->r.ip >= w->text_end) return false;
+  __u32 rule = walk_rule(w, w->r.ip - w->text);
+  if (rule != LT_RULE_ENTER && rule < LT_RULE_LEAVE) return false;
+  w->n = w->truncated = 0;
+  w->state = WALK_OUTSIDE;
+  w->L = w->runs = 0;
+  k->found = walk_word(w, vms) + WALK_OFFSET(w->abi.vm_g); /* whichever: it is not shown */
+  walk_add(w, WALK_ENTRY, w->r.sp - 8ull * (rule == LT_RULE_ENTER ? walk_unsaved(w) : rule - LT_RULE_LEAVE), 0);
+  return true;
+}
+
 /* Walks the Lua stack, if the thread runs one. */
 static __noinline bool try_image(struct work *k, const struct smp_mapped *m, __u32 number) {
   struct walk *w = &k->walk;
   if (m->text == 0 || !use_image(k, m)) return false;
   __u64 g = find_vm(k, m->vms);
-  if (g == 0) return false;
-  w->g = g;
-  walk_stack(w);
-  if (w->n == 0) return false;
+  if (g != 0) {
+    w->g = g;
+    walk_stack(w);
+  }
+  if (g == 0 || (w->state == WALK_OUTSIDE && w->n < 2)) {
+    if (!at_the_edge(k, m->vms)) return false;
+    g = k->found;
+  }
   k->record.g = g;
   k->record.mapped = number;
   k->record.state = w->state;
+  if (w->runs == 0) return true;
   __u64 L = walk_global(w, g, w->abi.g_cur_L);
-  k->record.coroutine = WALK_STATE(L, id, 4);
   k->record.lua_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
+  L = w->runs;
+  k->record.coroutine = walk_number(w, L);
   if (w->abi.flags & LTA_EXDATA) k->record.request = WALK_STATE(L, exdata, 8);
-  if (w->truncated) k->record.flags |= SMP_TRUNCATED;
+  if (w->abi.L_labels > 0) k->labels = WALK_STATE(L, labels, 8);
   return true;
 }
 
-static __always_inline int walk_lua(struct work *k, const struct smp_process *p) {
+static __always_inline void walk_lua(struct work *k, const struct smp_process *p) {
   struct walk *w = &k->walk;
-  k->record.g = k->record.request = k->record.lua_frame = 0;
+  k->record.g = k->record.request = k->record.lua_frame = k->labels = 0;
   k->record.coroutine = k->record.state = 0;
   w->n = 0;
   walk_forget(w);
@@ -278,10 +336,31 @@ static __always_inline int walk_lua(struct work *k, const struct smp_process *p)
   w->r.dispatch = k->regs[R14];
   w->r.a = k->regs[RAX];
   w->r.c = k->regs[RCX];
-  if (!with_lua) return 0;
-  if (try_image(k, &p->mapped[0], 0) || try_image(k, &p->mapped[1], 1)) return 1;
-  w->n = 0;
-  return 0;
+  if (!with_lua) return;
+  const struct smp_mapped *m = &p->mapped[0];
+  if (!try_image(k, m, 0)) {
+    m = &p->mapped[1];
+    if (!try_image(k, m, 1)) {
+      w->n = 0;
+      return;
+    }
+  }
+  if (p->nested) walk_outer_vms(k, m->vms, k->record.lua_frame != 0 ? k->record.lua_frame : k->sp);
+  if (w->truncated) k->record.flags |= SMP_TRUNCATED;
+}
+
+/* The labels. Returns their bytes. */
+static __always_inline __u32 copy_labels(struct work *k, __u32 at) {
+  __u64 from = k->labels + offsetof(struct lt_abi_labels, label);
+  __u32 n = 0, size;
+  if (k->labels == 0) return 0;
+  n = walk_u32(&k->walk, k->labels + offsetof(struct lt_abi_labels, n));
+  WALK_HIDE(n);
+  if (n == 0 || n > LT_ABI_LABELS || at > FRAMES_MAX + KERNEL_MAX) return 0;
+  size = n * sizeof(struct lt_abi_label);
+  if (bpf_probe_read_user(k->parts + at, size, (void *)from)) return 0;
+  k->record.nlabels = n;
+  return size;
 }
 
 /* The C stack, from the red zone on. */
@@ -293,7 +372,7 @@ static __always_inline __u32 copy_stack(struct work *k, __u32 at) {
     k->record.flags |= SMP_STACK_CUT;
   }
   WALK_HIDE(size);
-  if (size > SMP_STACK_MAX || at > FRAMES_MAX + KERNEL_MAX) return 0;
+  if (size > SMP_STACK_MAX || at > FRAMES_MAX + KERNEL_MAX + LABELS_MAX) return 0;
   k->record.stack_at = from;
   if (bpf_probe_read_user(k->parts + at, size, (void *)from) == 0) return size;
   size = 4096 - (from & 4095); /* one page is in memory */
@@ -315,11 +394,13 @@ static __noinline int emit(struct work *k, void *context) {
   at += kernel;
   k->record.nframes = n;
   k->record.nkernel = kernel / 8;
+  k->record.nlabels = 0;
+  at += copy_labels(k, at);
   size = copy_stack(k, at);
   k->record.stack_size = size;
   WALK_HIDE(at);
   WALK_HIDE(size);
-  if (at > FRAMES_MAX + KERNEL_MAX || size > SMP_STACK_MAX) return 0;
+  if (at > FRAMES_MAX + KERNEL_MAX + LABELS_MAX || size > SMP_STACK_MAX) return 0;
   size += at + sizeof(k->record);
   if (bpf_ringbuf_output(&ring, &k->record, size, BPF_RB_NO_WAKEUP))
     __sync_fetch_and_add(&lost, 1);
@@ -494,11 +575,11 @@ SEC("raw_tracepoint/sched_process_exec")
 int on_exec(void *context) {
   __u32 pid = current_ids() >> 32;
   struct smp_process *p = bpf_map_lookup_elem(&processes, &pid);
-  struct smp_record record = {.flags = SMP_EXEC, .pid = pid};
+  __u32 serial;
   (void)context;
   if (!p) return 0;
-  record.serial = p->serial;
+  serial = p->serial;
   bpf_map_delete_elem(&processes, &pid);
-  bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_output(&execs, &serial, sizeof(serial), BPF_RB_NO_WAKEUP);
   return 0;
 }

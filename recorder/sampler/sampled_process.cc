@@ -6,6 +6,7 @@
 
 #include "recorder/os/clock.h"
 #include "recorder/sample/frames.h"
+#include "recorder/sampler/nested.h"
 #include "trace/records.h"
 
 namespace luatrace::record::sampler {
@@ -48,6 +49,14 @@ Registers registers_of(const smp_registers& r) {
   return all;
 }
 
+std::string text_of(std::span<const uint64_t> words) {
+  std::string text;
+  for (const uint64_t w : words)
+    for (uint64_t i = 1; i <= (w & 0xff) && i < sizeof w; i++)
+      text += static_cast<char>(w >> 8 * i);
+  return text;
+}
+
 uint64_t at_offset(uint64_t address, int32_t offset) {
   return address + static_cast<uint64_t>(int64_t{offset});
 }
@@ -57,8 +66,10 @@ uint64_t at_offset(uint64_t address, int32_t offset) {
 bool well_formed(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(smp_record)) return false;
   const auto& r = *reinterpret_cast<const smp_record*>(bytes.data());
-  return r.nframes <= WALK_FRAMES && r.nkernel <= SMP_KERNEL_MAX && r.stack_size <= SMP_STACK_MAX &&
-         r.nframes * sizeof(walk_frame) + r.nkernel * sizeof(uint64_t) + r.stack_size <=
+  return r.nframes <= WALK_FRAMES && r.nkernel <= SMP_KERNEL_MAX && r.nlabels <= LT_ABI_LABELS &&
+         r.stack_size <= SMP_STACK_MAX &&
+         r.nframes * sizeof(walk_frame) + r.nkernel * sizeof(uint64_t) +
+                 r.nlabels * sizeof(lt_abi_label) + r.stack_size <=
              bytes.size() - sizeof r;
 }
 
@@ -97,6 +108,7 @@ const smp_mapped* SampledProcess::mapped(const smp_record& record) const {
 // -- Frames --
 
 void SampledProcess::add_unknown() {
+  part_.clear();  // what is listed next is not directly outside of it
   if (frames_.empty() || frames_.back() != sample_frame(LT_FRAME_UNKNOWN, 0))
     frames_.push_back(sample_frame(LT_FRAME_UNKNOWN, 0));
 }
@@ -130,13 +142,21 @@ bool SampledProcess::add_top(const smp_record& record, const StackCopy& stack) {
     limits = {mapped_[0].text, mapped_[0].text_end, 0};
   part_.clear();
   if (!shown_.user) return true;
-  const PartEnd end = unwind(modules_, registers_of(record.r), true, stack, limits, part_);
+  Registers r = registers_of(record.r);
+  const PartEnd end = unwind(modules_, r, true, stack, limits, part_);
   add_native(part_);
   const bool whole = m == nullptr ? end == PartEnd::kOutermost
                                   : end == PartEnd::kInterpreter || end == PartEnd::kNoFile;
   if (m != nullptr && end == PartEnd::kOutermost) return false;
   if (!whole) add_unknown();
   return whole || (record.flags & SMP_MADE_STACK) == 0;
+}
+
+// Is that C frame of the VM one of a coroutine whose functions are not listed: another Lua VM's?
+bool SampledProcess::is_others(uint64_t c_frame, const lt_abi& abi, const StackCopy& stack) const {
+  uint64_t L = 0;
+  return stack.read(at_offset(c_frame, abi.cf_L), L) &&
+         std::find(coroutines_.begin(), coroutines_.end(), L) == coroutines_.end();
 }
 
 // The C functions from one that has entered Lua, up to the next Lua frame or the outermost one.
@@ -156,6 +176,10 @@ void SampledProcess::add_part(const smp_record& record, uint64_t c_frame, const 
   r.set(kRsp, at_offset(c_frame, abi.cf_size));
   const PartEnd end = unwind(modules_, r, false, stack, {m.text, m.text_end, 0}, part_);
   add_native(part_);
+  if (end == PartEnd::kInterpreter && is_others(r.value[kRsp], abi, stack)) {
+    nested_ = true;
+    return add_unknown();
+  }
   if (last ? end != PartEnd::kOutermost : end != PartEnd::kInterpreter && end != PartEnd::kNoFile)
     add_unknown();
 }
@@ -190,7 +214,8 @@ void SampledProcess::add_lua(const smp_record& record, const StackCopy& stack) {
       if (!shown_.user) continue;
       frames_.push_back(function_frame(functions_.c_function(f.what)));
     } else if (f.kind == WALK_BUILTIN) {
-      frames_.push_back(function_frame(functions_.builtin(static_cast<uint32_t>(f.what))));
+      frames_.push_back(
+          function_frame(functions_.builtin(record.mapped, static_cast<uint32_t>(f.what))));
     } else if (f.kind == WALK_COROUTINE) {
       frames_.push_back(sample_frame(LT_FRAME_COROUTINE, static_cast<uint32_t>(f.pc)));
     } else if (f.kind == WALK_LUA || f.kind == WALK_LUA_CODE) {
@@ -205,15 +230,32 @@ void SampledProcess::add_lua(const smp_record& record, const StackCopy& stack) {
 
 // -- Samples --
 
+// Nothing is shown of what is not as the note says.
+void SampledProcess::add_labels(std::span<const lt_abi_label> labels) {
+  for (const lt_abi_label& l : labels) {
+    if (l.nkey == 0 || l.nkey >= l.n || l.n > LT_ABI_LABEL_WORDS) continue;
+    const std::span words(l.w);
+    const std::string key = text_of(words.first(l.nkey));
+    const std::string value = text_of(words.subspan(l.nkey, l.n - l.nkey));
+    labels_.push_back(sample_frame(LT_FRAME_LABEL, functions_.label(key, value)));
+  }
+}
+
 void SampledProcess::add(const smp_record& record, std::span<const std::byte> parts) {
   const auto* const walk = reinterpret_cast<const walk_frame*>(parts.data());
   lua_.clear();
   for (uint32_t i = 0; i < record.nframes; i++)
     if (walk[i].kind != WALK_ENTRY || walk[i].what != 0)  // there may have been one
       lua_.push_back({walk[i].kind, walk[i].check, walk[i].what, walk[i].pc});
+  coroutines_.clear();
+  for (const LuaFrame& f : lua_)
+    if (f.kind == WALK_COROUTINE) coroutines_.push_back(f.what);
+  merge_vms(lua_);
   parts = parts.subspan(record.nframes * sizeof(walk_frame));
   const std::span kernel(reinterpret_cast<const uint64_t*>(parts.data()), record.nkernel);
   parts = parts.subspan(kernel.size_bytes());
+  const std::span labels(reinterpret_cast<const lt_abi_label*>(parts.data()), record.nlabels);
+  parts = parts.subspan(labels.size_bytes());
   const StackCopy stack(record.stack_at,
                         {reinterpret_cast<const char*>(parts.data()), record.stack_size});
   frames_.clear();
@@ -223,7 +265,11 @@ void SampledProcess::add(const smp_record& record, std::span<const std::byte> pa
   const bool has_lua = add_top(record, stack);
   if (shown_.lua && has_lua && mapped(record) != nullptr) add_lua(record, stack);
   smp_record shown = record;
-  if (!has_lua) shown.g = shown.request = shown.coroutine = 0;
+  labels_.clear();
+  if (has_lua && record.state != WALK_OUTSIDE)
+    add_labels(labels);
+  else
+    shown.g = shown.request = shown.coroutine = 0;
   if (!write(shown)) lost_++;
 }
 
@@ -246,10 +292,12 @@ bool SampledProcess::write(const smp_record& record) {
   begin_stream(record);
   if (count > 0) output_->write_funcs(stream_, count, descriptions);
   lt_sample s{};
-  if (frames_.size() > shown_.max_stack) {
-    frames_.resize(shown_.max_stack);
+  const size_t most = std::min<size_t>(shown_.max_stack, LT_SAMPLE_FRAMES_MAX - labels_.size());
+  if (frames_.size() > most) {
+    frames_.resize(most);
     s.flags |= LTS_TRUNCATED;
   }
+  frames_.insert(frames_.begin(), labels_.begin(), labels_.end());
   if ((record.flags & SMP_TRUNCATED) != 0) s.flags |= LTS_TRUNCATED;
   if ((record.flags & SMP_OFF_CPU) != 0) s.flags |= LTS_OFF_CPU;
   s.state = state_of(record.g != 0 ? record.state : uint32_t{WALK_OUTSIDE});

@@ -47,6 +47,9 @@ class SampledProcess {
   size_t memory() const;
   void forget();
 
+  // Are there several Lua VMs on one C stack? Then the BPF program must look for them.
+  bool is_nested() const { return nested_; }
+
   uint64_t samples() const { return samples_; }
   uint64_t lost() const { return lost_; }  // not written
   // Has it ever run Lua?
@@ -59,8 +62,10 @@ class SampledProcess {
   bool add_top(const smp_record& record, const StackCopy& stack);
   void add_lua(const smp_record& record, const StackCopy& stack);
   void add_part(const smp_record& record, uint64_t c_frame, const StackCopy& stack, bool last);
+  bool is_others(uint64_t c_frame, const lt_abi& abi, const StackCopy& stack) const;
   void add_native(const std::vector<NativeFrame>& frames);
   void add_unknown();
+  void add_labels(std::span<const lt_abi_label> labels);
   void drop_c_function(const LuaFrame& f);
   const smp_mapped* mapped(const smp_record& record) const;
   bool write(const smp_record& record);
@@ -74,9 +79,11 @@ class SampledProcess {
   std::vector<lt_abi> abis_;
   std::optional<SampleBlocks> blocks_;  // of the stream, when it has begun
   uint32_t stream_ = 0;
-  std::vector<LuaFrame> lua_;     // of the sample
-  std::vector<uint64_t> frames_;  // of the sample, as in the file
+  std::vector<LuaFrame> lua_;              // of the sample
+  std::vector<uint64_t> frames_, labels_;  // of the sample, as in the file
+  std::vector<uint64_t> coroutines_;       // whose functions are in lua_
   std::vector<NativeFrame> part_;
+  bool nested_ = false;
   uint64_t samples_ = 0, lost_ = 0;
   uint64_t write_ns_ = 0;  // when what has come is to be written next
 };

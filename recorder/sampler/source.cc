@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <utility>
+
+#include "recorder/os/clock.h"
 
 namespace luatrace::record::sampler {
 
@@ -36,6 +39,8 @@ uint32_t Source::number_of(const Place& place) const {
 void Source::add_images(Entry& e, std::vector<FoundImage>& images, smp_process& p) {
   for (FoundImage& image : images) {
     if (e.images.size() == SMP_PROCESS_IMAGES) break;
+    const auto same = [&](const smp_mapped& m) { return m.text == image.mapped.text; };
+    if (std::any_of(p.mapped, p.mapped + e.images.size(), same)) continue;
     Place* const place = place_for(image);
     if (place == nullptr) continue;
     place->users++;
@@ -46,37 +51,56 @@ void Source::add_images(Entry& e, std::vector<FoundImage>& images, smp_process& 
   }
 }
 
+Source::Entry& Source::entry_of(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output) {
+  if (const auto it = live_.find(pid); it != live_.end()) return *it->second;
+  Entry& e = entries_.emplace_back();
+  e.pid = pid;
+  e.process = std::make_unique<SampledProcess>(pid, number, output, kernel_, shown_);
+  e.known.nested = !shown_.user;  // otherwise the C functions will tell
+  output->users()++;
+  live_[pid] = &e;
+  return e;
+}
+
 Added Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output,
                   std::vector<FoundImage> images) {
   if (first_output_ == nullptr) first_output_ = output;
-  drain();
-  if (const auto it = processes_.find(pid); it != processes_.end() && it->second.executed)
-    remove(pid);
-  Entry& e = processes_[pid];
-  const bool is_new = e.process == nullptr;
-  if (is_new) e.process = std::make_unique<SampledProcess>(pid, number, output, kernel_, shown_);
-  if (is_new) output->users()++;
-  smp_process p{};
+  see_execs();
+  if (execs_.contains(pid)) return Added::kExecuted;
+  Entry& e = entry_of(pid, number, output);
+  const size_t had = e.images.size();
+  smp_process p = e.known;
   add_images(e, images, p);
-  if (!is_new && e.images.empty()) return Added::kNoPlace;  // nothing is new
-  p.serial = e.serial = next_serial_++;
+  if (!e.serials.empty() && e.images.size() == had)  // nothing is new
+    return had > 0 ? Added::kSampled : Added::kNoPlace;
+  p.serial = next_serial_++;
+  e.known = p;
+  e.serials.push_back(p.serial);
+  by_serial_[p.serial] = &e;
   if (program_.set_process(pid, p))
     return e.images.empty() && !images.empty() ? Added::kNoPlace : Added::kSampled;
-  remove(pid);
+  end(e);
   return Added::kTooMany;
 }
 
 void Source::remove(pid_t pid) {
-  const auto it = processes_.find(pid);
-  if (it == processes_.end()) return;
-  program_.remove_process(pid);
-  drain();
-  SampledProcess& p = *it->second.process;
+  if (const auto it = live_.find(pid); it != live_.end()) end(*it->second);
+}
+
+void Source::end(Entry& e) {
+  program_.remove_process(e.pid);
+  e.ended_ns = monotonic_ns();
+  live_.erase(e.pid);
+}
+
+// All records of it were taken.
+void Source::finish(Entry& e) {
+  SampledProcess& p = *e.process;
   p.flush();
   count_lost(*p.output(), p.lost());
   p.output()->users()--;
-  for (const uint32_t number : it->second.images) places_[number % SMP_IMAGES].users--;
-  processes_.erase(it);
+  for (const uint32_t number : e.images) places_[number % SMP_IMAGES].users--;
+  for (const uint32_t serial : e.serials) by_serial_.erase(serial);
 }
 
 void Source::count_lost(Output& output, uint64_t samples) {
@@ -88,26 +112,36 @@ void Source::count_lost(Output& output, uint64_t samples) {
 void Source::take(std::span<const std::byte> bytes) {
   if (!well_formed(bytes)) return;
   const auto& record = *reinterpret_cast<const smp_record*>(bytes.data());
-  const auto it = processes_.find(static_cast<pid_t>(record.pid));
-  if (it == processes_.end() || it->second.serial != record.serial) return;
-  if ((record.flags & SMP_EXEC) != 0) {
-    execs_.insert(it->first);
-    it->second.executed = true;
-    return;
-  }
-  SampledProcess& p = *it->second.process;
+  taken_ns_ = record.time;
+  const auto it = by_serial_.find(record.serial);
+  if (it == by_serial_.end()) return;
+  Entry& e = *it->second;
+  SampledProcess& p = *e.process;
   known_ -= p.memory();
   p.add(record, bytes.subspan(sizeof record));
   known_ += p.memory();
   samples_++;
+  if (p.is_nested() && !e.known.nested) {
+    e.known.nested = 1;
+    if (e.ended_ns == 0) program_.update_process(e.pid, e.known);
+  }
   if (known_ > kKnownMax) make_space();
+}
+
+// What they have executed since is another process here.
+void Source::see_execs() {
+  program_.take_execs([this](uint32_t serial) {
+    const auto it = by_serial_.find(serial);
+    if (it == by_serial_.end() || it->second->ended_ns != 0) return;
+    execs_.insert(it->second->pid);
+    end(*it->second);
+  });
 }
 
 // The largest are forgotten: a process that makes us read much of it does so at its own expense.
 void Source::make_space() {
   std::vector<std::pair<size_t, SampledProcess*>> sizes;
-  for (const auto& [pid, entry] : processes_)
-    sizes.emplace_back(entry.process->memory(), entry.process.get());
+  for (const Entry& e : entries_) sizes.emplace_back(e.process->memory(), e.process.get());
   std::sort(sizes.begin(), sizes.end(), std::greater());
   for (const auto& [size, process] : sizes) {
     if (known_ <= kKnownMax / 2) return;
@@ -117,19 +151,42 @@ void Source::make_space() {
   }
 }
 
-void Source::drain() {
+void Source::begin_pass() {
   known_ = 0;
-  for (auto& [pid, entry] : processes_) {
-    entry.process->begin_batch();
-    known_ += entry.process->memory();
+  for (Entry& e : entries_) {
+    e.process->begin_batch();
+    known_ += e.process->memory();
   }
-  program_.consume([this](std::span<const std::byte> bytes) { take(bytes); });
-  for (auto& [pid, entry] : processes_) entry.process->flush();
+}
+
+// before_ns: processes that had ended by then have no more records.
+void Source::end_pass(uint64_t before_ns) {
+  for (auto e = entries_.begin(); e != entries_.end();) {
+    const bool finished = e->ended_ns != 0 && e->ended_ns < before_ns;
+    finished ? finish(*e) : e->process->flush();
+    e = finished ? entries_.erase(e) : std::next(e);
+  }
+}
+
+// A record is in the ring buffer soon after its time, and after all that are older by kMixedNs.
+bool Source::drain() {
+  constexpr uint64_t kSoonNs = 10 * kMillisecond, kMixedNs = kSecond;
+  const uint64_t start = monotonic_ns();
+  see_execs();
+  begin_pass();
+  const bool all = program_.take_samples([&](std::span<const std::byte> bytes) {
+    take(bytes);
+    return monotonic_ns() - start < kPassNs;
+  });
+  end_pass(all ? start - kSoonNs : taken_ns_ - std::min(taken_ns_, kMixedNs));
+  return !all;
 }
 
 void Source::stop() {
   program_.stop();
-  while (!processes_.empty()) remove(processes_.begin()->first);
+  while (drain()) continue;
+  while (!live_.empty()) end(*live_.begin()->second);
+  end_pass(UINT64_MAX);
   if (first_output_ != nullptr && !first_output_->finished())
     count_lost(*first_output_, program_.lost());
 }

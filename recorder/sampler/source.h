@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Source: what the drainer's thread does for --sample: the BPF program, its records, and the
 // processes to which they belong. Invariants: used only in jobs of the drainer; what is known of
-// all processes takes kKnownMax bytes or less after each record.
+// all processes takes kKnownMax bytes or less after each record; no job but the last takes much
+// longer than kPassNs, however many records wait and however long each of them takes, so that new
+// processes are found meanwhile.
 #pragma once
 
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -30,8 +33,9 @@ struct FoundImage {
 // What became of a process that was to be sampled.
 enum class Added {
   kSampled,
-  kNoPlace,  // without its LuaJIT: there are SMP_IMAGES others at the moment
-  kTooMany   // not at all: there are SMP_PROCESSES others
+  kNoPlace,   // without its LuaJIT: there are SMP_IMAGES others at the moment
+  kTooMany,   // not at all: there are SMP_PROCESSES others
+  kExecuted,  // not at all: it has executed another program meanwhile, see take_execs()
 };
 
 class Source {
@@ -43,10 +47,10 @@ class Source {
   // those from now on.
   Added add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output,
             std::vector<FoundImage> images);
-  // It has ended: takes what has come.
+  // It has ended: nothing comes from it any more, but records of it may wait.
   void remove(pid_t pid);
-  // Takes all records, and writes them.
-  void drain();
+  // Takes records for up to kPassNs, and writes them. Returns whether more may wait.
+  bool drain();
   // The recording ends.
   void stop();
 
@@ -55,11 +59,14 @@ class Source {
   uint64_t samples() const { return samples_; }
 
  private:
+  static constexpr uint64_t kPassNs = 20'000'000;
+  // A process, from one exec to the next.
   struct Entry {
-    uint32_t serial = 0;
-    bool executed = false;  // another program since
+    pid_t pid = 0;
+    smp_process known{};    // to the BPF program
+    uint64_t ended_ns = 0;  // when it ended, or executed another program; 0: it has not
     std::unique_ptr<SampledProcess> process;
-    std::vector<uint32_t> images;  // numbers
+    std::vector<uint32_t> images, serials;  // numbers
   };
   // A LuaJIT. It keeps its place when no process has it any more, until another one needs that.
   struct Place {
@@ -72,19 +79,28 @@ class Source {
   uint32_t number_of(const Place& place) const;
   void add_images(Entry& e, std::vector<FoundImage>& images, smp_process& p);
   void make_space();
+  Entry& entry_of(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output);
   void take(std::span<const std::byte> bytes);
+  void see_execs();
+  void begin_pass();
+  void end_pass(uint64_t before_ns);
+  void end(Entry& e);
+  void finish(Entry& e);
   void count_lost(Output& output, uint64_t samples);
 
   Program program_;
   const Shown shown_;
   KernelSymbols kernel_;
-  std::map<pid_t, Entry> processes_;
+  std::list<Entry> entries_;
+  std::map<pid_t, Entry*> live_;
+  std::map<uint32_t, Entry*> by_serial_;
   std::array<Place, SMP_IMAGES> places_;
   std::set<pid_t> execs_;
   std::shared_ptr<Output> first_output_;
   uint32_t next_serial_ = 1;
   uint64_t samples_ = 0;
-  size_t known_ = 0;  // bytes
+  uint64_t taken_ns_ = 0;  // the time of the last record
+  size_t known_ = 0;       // bytes
 };
 
 }  // namespace luatrace::record::sampler

@@ -2,8 +2,7 @@
 /* The contract between the BPF program of --sample and the recorder: its maps, and the records of
 ** its ring buffer. Plain C with the types of <stdint.h>.
 **
-** Invariant: a record is a struct smp_record with its three parts directly after it, in the order
-*of
+** Invariant: a record is a struct smp_record with its four parts directly after it, in the order of
 ** their numbers; the reader checks the numbers against the record's size. */
 #ifndef LUATRACE_SAMPLER_WIRE_H
 #define LUATRACE_SAMPLER_WIRE_H
@@ -12,15 +11,17 @@
 
 #include "luajit-usdt/src/luatrace_abi.h"
 
-#define SMP_IMAGES 32        /* different LuaJITs at a time, in all processes */
-#define SMP_TEXT_MAX 65536u  /* bytes of an interpreter's code */
-#define SMP_PROCESSES 16384  /* that are sampled at a time */
-#define SMP_PROCESS_IMAGES 2 /* LuaJITs of one process */
-#define SMP_VMS 256          /* Lua VMs of one LuaJIT that are looked at */
-#define SMP_KERNEL_MAX 127   /* kernel frames of a sample */
-#define SMP_STACK_MAX 32768u /* bytes of the C stack that are copied */
-#define SMP_RED_ZONE 128u    /* below the stack pointer */
-#define SMP_THREADS 16       /* of --tid */
+#define SMP_IMAGES 32         /* different LuaJITs at a time, in all processes */
+#define SMP_TEXT_MAX 65536u   /* bytes of an interpreter's code */
+#define SMP_PROCESSES 16384   /* that are sampled at a time */
+#define SMP_PROCESS_IMAGES 2  /* LuaJITs of one process */
+#define SMP_NESTED 3          /* Lua VMs of a stack, besides the innermost one */
+#define SMP_VMS 256           /* Lua VMs of one LuaJIT that are looked at */
+#define SMP_KERNEL_MAX 127    /* kernel frames of a sample */
+#define SMP_STACK_MAX 32768u  /* bytes of the C stack that are copied */
+#define SMP_RED_ZONE 128u     /* below the stack pointer */
+#define SMP_THREADS 16        /* of --tid */
+#define SMP_EXECS_BYTES 65536 /* of the ring buffer of exec; 16 for each */
 
 /* Of --off-cpu. The samples of a processor, per second: more only for a moment. */
 #define SMP_BLOCKED 65536u      /* threads that are blocked at a time */
@@ -42,18 +43,17 @@ struct smp_mapped {
 struct smp_process { /* key: its id, as the recorder sees it */
   struct smp_mapped mapped[SMP_PROCESS_IMAGES];
   uint32_t serial; /* the recorder's, repeated in records */
-  uint32_t unused;
+  uint32_t nested; /* 1: Lua VMs may have called each other */
 };
 
-/* Flags of records. EXEC: no sample; the process has executed another program. MADE_STACK: the C
-** stack is not known to be the thread's own: the program may have made it, beside others. */
+/* Flags of records. MADE_STACK: the C stack is not known to be the thread's own: the program may
+** have made it, beside others. */
 enum {
   SMP_USER_MODE = 1,
   SMP_OFF_CPU = 2,
   SMP_TRUNCATED = 4,
   SMP_STACK_CUT = 8,
-  SMP_EXEC = 16,
-  SMP_MADE_STACK = 32
+  SMP_MADE_STACK = 16
 };
 
 struct smp_registers {
@@ -70,7 +70,9 @@ struct smp_record {
   uint32_t coroutine;
   uint32_t nframes;    /* struct walk_frame each */
   uint32_t nkernel;    /* addresses */
+  uint32_t nlabels;    /* struct lt_abi_label each */
   uint32_t stack_size; /* bytes from stack_at on */
+  uint32_t unused;
   uint64_t stack_at;
   uint64_t lua_frame; /* the innermost C frame of the VM that runs, 0: none */
   struct smp_registers r;

@@ -83,6 +83,7 @@ const Proto* Prototypes::find(uint64_t address) {
   if (const auto known = known_.find(address); known != known_.end()) return known->second.get();
   auto p = copy(address);
   if (p != nullptr) name_definitions(*p);
+  if (memory_.is_late()) return nullptr;  // what was not read in time may be missing in it
   return (known_[address] = std::move(p)).get();
 }
 

@@ -182,7 +182,10 @@ void look_at(Look& look, const Mapping& m) {
   if (!can_watch(look, image)) image.note.reserved = 0;
   image.note_at = here;
   image.abi_at = found.abi_at;
-  std::memcpy(&image.abi, found.abi.data(), std::min(found.abi.size(), sizeof image.abi));
+  // Of what is not in an older note all is 0.
+  lt_abi abi{};
+  std::memcpy(&abi, found.abi.data(), std::min(found.abi.size(), sizeof abi));
+  std::memcpy(&image.abi, &abi, std::min<size_t>(abi.size, sizeof abi));
   look.search.ours.push_back(std::move(image));
 }
 

@@ -192,12 +192,13 @@ TEST(Samples, MalformedRecordsAreCounted) {
 TEST(Samples, StrangeFramesAndWeightsAreUnknown) {
   lt_sample s{};
   std::vector<uint64_t> frames;
-  for (uint64_t kind = 5; kind < 16; kind++) frames.push_back(~uint64_t{15} | kind);
+  for (uint64_t kind = LT_FRAME_LABEL + 1; kind < 16; kind++)
+    frames.push_back(~uint64_t{15} | kind);
   s.nframes = static_cast<uint16_t>(frames.size());
   s.size = static_cast<uint32_t>(sizeof s + 8 * frames.size());
   s.weight_ns = UINT64_MAX;
   const Report r = report_of({binary(s, frames)});
-  EXPECT_EQ(11u, r.samples.unknown_frames);
+  EXPECT_EQ(15u - LT_FRAME_LABEL, r.samples.unknown_frames);
   EXPECT_EQ(1u, r.trust.clock_anomalies);
   EXPECT_EQ(0u, r.self_ns);
 }

@@ -49,6 +49,8 @@ for how in exit _exit kill; do
   ready
   record -p $target
   recording
+  kill -USR1 "$recorder" # these were meant for another process
+  kill -USR2 "$recorder"
   open_gate
   if [ $how = kill ]; then ended 137; else ended 7; fi
   finish 0

@@ -30,11 +30,11 @@ same "tables of a sleeping process" 2 "$(grep -c '^no sample came' "$scratch/tab
 
 refuses "^luatrace-top: --sample excludes --requests" "$top" -p $target --sample --requests
 refuses "^luatrace-top: --sort: invalid value 'calls' with --sample; choose self, " "$top" -p $target --sample --sort calls
-refuses "^luatrace-record: --sample: '0' is not a number between 1 and 10,000" "$top" -p $target --sample=0
-refuses "^luatrace-record: --sample excludes --include" "$top" -p $target --sample --include x
+refuses "^luatrace-top: --sample: '0' is not a number between 1 and 10,000" "$top" -p $target --sample=0
+refuses "^luatrace-top: --sample excludes --include" "$top" -p $target --sample --include x
 refuses "no such process" "$top" -p 999999999 --sample
 if command -v setpriv >/dev/null; then
-  refuses "luatrace-record: --sample: .*(permission|permitted|privileges|root)" \
+  refuses "luatrace-top: --sample: .*(permission|permitted|privileges|root)" \
     setpriv --reuid 65534 --regid 65534 --clear-groups "$top" -p $$ --sample
 fi
 touch "$scratch/end"

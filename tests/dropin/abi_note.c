@@ -4,7 +4,7 @@
 **
 ** The rules in it are for the code in the file, and for no other.
 **
-**   abi_note FILE VMS VM_BEGIN VM_END RULES   addresses from the symbol table, in hexadecimal */
+**   abi_note FILE VMS VM_BEGIN VM_END RULES BUILTINS   addresses from the symbol table, in hexadecimal */
 #include <elf.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -101,6 +101,8 @@ static const struct expected members[] = {
   E(reg_base, registers[0]), E(reg_pc, registers[1]), E(reg_dispatch, registers[2]),
   E(reg_g, registers[3]), E(reg_L, registers[4]), E(reg_dispatch_jit, registers[5]),
   E(reg_g_jit, registers[6]), E(reg_base_jit, registers[7]),
+  E(nbuiltins, FF__MAX), OF(vm_serial, LTState, serial), OF(L_serial, lua_State, lt_serial),
+  OF(L_labels, lua_State, lt_labels),
 };
 #define COUNT (sizeof members / sizeof *members)
 
@@ -156,6 +158,20 @@ static const char *at_address(const char *file, uint64_t address)
   exit(1);
 }
 
+/* "string_byte" is builtin number FF_string_byte. */
+static void check_builtins(const char *text)
+{
+  static const char *const names[] = {"", "",
+#define FFDEF(name) #name,
+#include "lj_ffdef.h"
+#undef FFDEF
+  };
+  for (int i = 0; i < FF__MAX; i++) {
+    if (strcmp(text, names[i])) check(names[i], i, -1);
+    text += strlen(text) + 1;
+  }
+}
+
 static void check_rules(const char *file, uint64_t rules, uint64_t begin, uint64_t end)
 {
   static uint8_t text[RULES_TEXT_MAX], rule[RULES_TEXT_MAX];
@@ -178,7 +194,7 @@ int main(int argc, char **argv)
   static char seen[sizeof(struct lt_abi)];
   struct lt_abi abi;
   uint64_t address;
-  FILE *f = argc == 6 ? fopen(argv[1], "rb") : NULL;
+  FILE *f = argc == 7 ? fopen(argv[1], "rb") : NULL;
   if (!f || fread(file, 1, sizeof file, f) < sizeof(Elf64_Ehdr)) return 2;
   memcpy(&abi, find_note(file, &address), sizeof abi);
   check("version", abi.version, LT_ABI_VERSION);
@@ -189,14 +205,16 @@ int main(int argc, char **argv)
   check_address(&abi, address, "rules", offsetof(struct lt_abi, rules), argv[5]);
   check_rules(file, strtoull(argv[5], NULL, 16), strtoull(argv[3], NULL, 16),
 	      strtoull(argv[4], NULL, 16));
+  check_address(&abi, address, "builtins", offsetof(struct lt_abi, builtins), argv[6]);
+  check_builtins(at_address(file, strtoull(argv[6], NULL, 16)));
   for (size_t i = 0; i < COUNT; i++) {
     int32_t value;
     memcpy(&value, (char *)&abi + members[i].offset, sizeof value);
     check(members[i].name, value, members[i].value);
     if (seen[members[i].offset]++) check(members[i].name, 2, 1);
   }
-  for (size_t at = offsetof(struct lt_abi, flags); at < offsetof(struct lt_abi, rules); at += 4)
-    if (!seen[at]) printf("word %zu of the note is not compared\n", at / 4), bad = 1;
-  printf("%zu members compared\n", COUNT + 6);
+  for (size_t at = offsetof(struct lt_abi, flags); at < sizeof abi; at += 4)
+    if (!seen[at] && (at < offsetof(struct lt_abi, rules) || at >= offsetof(struct lt_abi, nbuiltins))) printf("word %zu of the note is not compared\n", at / 4), bad = 1;
+  printf("%zu members compared\n", COUNT + 7);
   return bad;
 }

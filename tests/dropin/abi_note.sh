@@ -25,5 +25,6 @@ for file in libluajit-5.1.so.2 luajit; do
   strip -o "$scratch/stripped" "$build/$file"
   head=$(printf %x $((0x$(symbol "$build/$file" luajit_usdt_control) + $("$scratch/states"))))
   "$scratch/compare" "$scratch/stripped" "$head" "$(symbol "$build/$file" lj_vm_asm_begin)" \
-    "$(symbol "$build/$file" lj_vm_ffi_call)" "$(symbol "$build/$file" lj_vm_rules)" || fail "$file: the note is wrong"
+    "$(symbol "$build/$file" lj_vm_ffi_call)" "$(symbol "$build/$file" lj_vm_rules)" \
+    "$(symbol "$build/$file" lj_ltname_builtins)" || fail "$file: the note is wrong"
 done

@@ -16,8 +16,8 @@ has() { # WHAT PATTERN
 
 "$record" --sample 499 -q -o "$scratch/m.bin" -- "$luajit" "$sample_here/mixed.lua" 2
 samples "$scratch/m.bin" >"$scratch/m.txt"
-has "C between Lua functions" 'L:[^;]*mixed\.lua:[0-9]+:sorting;builtin#[0-9]+;(N:[^;]*luajit;)+L:[^;]*mixed\.lua:[0-9]+:compare'
+has "C between Lua functions" 'L:[^;]*mixed\.lua:[0-9]+:sorting;builtin#table\.sort;(N:[^;]*luajit;)+L:[^;]*mixed\.lua:[0-9]+:compare'
 has "the whole stack, from the start of the process" \
   ' N:[^;]*;([NLC]:[^;]*;)*coroutine:[0-9]+;([NLC]:[^;]*;)*L:[^;]*mixed\.lua:0:;L:[^;]*:sorting'
 # A virtual machine's kernel may not show its stack at every moment.
-has "the kernel below a C function below Lua" 'L:[^;]*:reading;builtin#[0-9]+;(N:[^;]*;)+K:[^;]+'
+has "the kernel below a C function below Lua" 'L:[^;]*:reading;builtin#file:read;(N:[^;]*;)+K:[^;]+'

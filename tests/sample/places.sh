@@ -13,9 +13,9 @@ needs_sampling "$record"
 
 # LuaJITs that differ in a member of the ABI note which samples do not need (g_size).
 python3 - "$luajit" "$scratch" <<'END'
-import struct, sys
+import re, struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
-note = data.index(struct.pack("<III", 9, 552, 2) + b"luatrace\0")  # name, contents, type
+note = re.search(rb"\x09\0\0\0..\0\0\x02\0\0\0luatrace\0", data, re.S).start()  # name, contents, type
 member = note + 12 + 12 + 76
 for i in range(40):
     struct.pack_into("<i", data, member, 1000 + i)

@@ -12,11 +12,11 @@ needs_sampling "$record"
 
 # Copies with one change each: the checksum of the interpreter's code, the number of its rules, the note's version.
 python3 - "$luajit" "$scratch" <<'END'
-import struct, sys
+import re, struct, sys
 data = open(sys.argv[1], "rb").read()
-note = data.index(struct.pack("<III", 9, 552, 2) + b"luatrace\0")  # name, contents, type
+note = re.search(rb"\x09\0\0\0..\0\0\x02\0\0\0luatrace\0", data, re.S).start()  # name, contents, type
 contents = note + 12 + 12
-link = contents + 552 - 8  # the last member: where the rules are
+link = contents + 544  # where the rules are
 rules = link + struct.unpack_from("<q", data, link)[0]
 size, text, crc, count, fields = struct.unpack_from("<IIIII", data, rules)
 assert size == 20 + 4 * (count + fields) and count > 0, (size, count, fields)
@@ -30,6 +30,8 @@ def write(name, at, value):
 write("checksum", rules + 8, crc ^ 1)
 write("rules", rules + 12, count + 1)
 write("version", contents, 99)
+write("small", contents + 4, 551)
+write("older", contents + 4, 552)  # without names of builtins, numbers of coroutines, labels
 with open(sys.argv[2] + "/plain", "wb") as f:  # the notes are somebody else's
     f.write(data.replace(b"luatrace\0", b"LUAtrace\0"))
 END
@@ -50,6 +52,7 @@ refused() { # NAME REASON
 refused checksum ' cannot be used: .*(wrong checksum)'
 refused rules ' cannot be used: the rules in its ABI note are invalid' -q
 refused version ' cannot be used: its ABI note has version 99'
+refused small ' cannot be used: its ABI note has version 1 and 551 bytes; this recorder needs version 1 with 552'
 plain=': LuaJIT 2.*, without tracepoints; replace it by a LuaJIT with tracepoints'
 refused plain "$plain"
 refused plain "$plain" -q
@@ -59,3 +62,14 @@ pid=$!
 works $pid 5
 "$record" --sample 997 -q -o "$scratch/p.bin" -p $pid -d 0.5 2>"$scratch/p.err" || fail "-p: status $?"
 same "messages with -p" "$(grep -c "process $pid: only its C functions are sampled: .*/plain$plain" "$scratch/p.err" || true)" 1
+
+# An older note is used as far as it goes.
+cp "$luajit" "$scratch/newer"
+for name in older newer; do
+  chmod +x "$scratch/$name"
+  "$record" --sample 997 -q -o "$scratch/$name.bin" -- "$scratch/$name" -e 'local t = {} while os.clock() < 0.3 do for i = 1, 99 do t[i] = i * 7919 % 101 end table.sort(t) end'
+  samples "$scratch/$name.bin" >"$scratch/$name.txt"
+done
+grep -Eq 'coroutine:0;.*builtin#[0-9]+(;|$)' "$scratch/older.txt" || fail "no builtins by number with an older note"
+grep -Eq 'coroutine:1;.*builtin#table\.sort(;|$)' "$scratch/newer.txt" || fail "no builtins by name"
+same "names of builtins with an older note" "$(grep -c 'builtin#[a-z]' "$scratch/older.txt" || true)" 0

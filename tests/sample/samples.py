@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Prints the samples of a trace, one a line: thread, what it did, and its stack, the outermost first.
 
-  samples.py TRACE [--request]
+  samples.py TRACE [--request] [--labels]
 
   TID STATE[,off-cpu][,truncated] FRAME;FRAME;...
 
---request: after the state, the host's word of the coroutine, 0: none.
-A frame is L:CHUNK:LINE:NAME, C:ADDRESS (a C function that Lua called), builtin#N, [GC], [JIT],
+--request: after the state, the host's word of the coroutine, 0: none. --labels: after the state, its
+number and its labels, KEY=VALUE,...
+A frame is L:CHUNK:LINE:NAME, C:ADDRESS (a C function that Lua called), builtin#NAME, [GC], [JIT],
 K:NAME (kernel), N:FILE (native code), coroutine:ID, or unknown. A second reader of the format beside
 the analyzer, so that the tests of the recorder do not depend on that one."""
 import struct
@@ -56,8 +57,11 @@ class Trace:
         _, kind, _, number, first, _, ffid, address, chunk, name = struct.unpack_from("<IHHIIIIQHH", r)
         chunk_text = text(r[40:40 + chunk])
         name_text = text(r[41 + chunk:41 + chunk + name])
+        if kind == 5:
+            self.functions[stream, number] = "%s=%s" % (chunk_text, name_text)
+            return
         shown = {1: "L:%s:%d:%s" % (chunk_text, first, name_text), 2: "C:%x" % address,
-                 3: {GC: "[GC]", JIT: "[JIT]"}.get(ffid, "builtin#%d" % ffid), 4: "K:" + name_text}[kind]
+                 3: {GC: "[GC]", JIT: "[JIT]"}.get(ffid, "builtin#" + name_text.removeprefix("builtin#")), 4: "K:" + name_text}[kind]
         self.functions[stream, number] = shown
 
     def mapping(self, process, r):
@@ -65,8 +69,11 @@ class Trace:
         self.maps.setdefault(process, []).append((start, end, text(r[64:64 + length])))
 
     def sample(self, stream, r):
-        _, n, state, flags, tick, weight, tid = struct.unpack_from("<IHBBQQi", r)
-        return stream, tid, state, flags, weight, struct.unpack_from("<%dQ" % n, r, 48), struct.unpack_from("<Q", r, 40)[0]
+        _, n, state, flags, tick, weight, tid, co = struct.unpack_from("<IHBBQQiI", r)
+        frames = struct.unpack_from("<%dQ" % n, r, 48)
+        labels = [self.functions[stream, f >> 4] for f in frames if f & 15 == 5]
+        return (stream, tid, state, flags, weight, [f for f in frames if f & 15 != 5],
+                struct.unpack_from("<Q", r, 40)[0], co, labels)
 
     def frame(self, stream, f):
         kind, value = f & 15, f >> 4
@@ -83,11 +90,13 @@ class Trace:
 def main():
     with open(sys.argv[1], "rb") as f:
         trace = Trace(f.read())
-    with_request = sys.argv[2:] == ["--request"]
-    for stream, tid, state, flags, weight, frames, request in trace.samples:
+    with_request, with_labels = "--request" in sys.argv, "--labels" in sys.argv
+    for stream, tid, state, flags, weight, frames, request, co, labels in trace.samples:
         what = STATES[state] + (",off-cpu" if flags & 1 else "") + (",truncated" if flags & 2 else "")
         if with_request:
             what += " %d" % (request - 1 if request else 0)
+        if with_labels:
+            what += " %d %s" % (co, ",".join(labels) or "-")
         print(tid, what, ";".join(trace.frame(stream, f) for f in reversed(frames)))
     print("lost %d, end %s" % (trace.end[1] if trace.end else -1, "yes" if trace.end else "no"), file=sys.stderr)
 

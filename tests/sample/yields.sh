@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# A coroutine that only yields: at most one of 1,000 stacks is not known, or only in part. Begin and end of the process do
+# not count.
+#
+#   yields.sh RECORD BUILD_OF_FLAVOUR COMPILER host|lua on|off
+source "$(dirname "$0")/../lib.sh"
+source "$(dirname "$0")/lib.sh"
+record=$1 build=$2 cc=$3 mode=$4 jit=$5
+needs_sampling "$record"
+
+"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/yields.c" -o "$scratch/yields" -L"$build" -lluajit-5.1
+cat >"$scratch/yields.lua" <<'END'
+local yield = coroutine.yield
+local co = coroutine.wrap(function() while true do yield() end end)
+while os.clock() < 1.5 do for i = 1, 10000 do co() end end
+END
+command=("$scratch/yields" 1.5 "$jit")
+[ "$mode" = host ] || command=("$build/luajit" "-j$jit" "$scratch/yields.lua")
+LD_LIBRARY_PATH=$build "$record" --sample 1997 -q -o "$scratch/y.bin" -- "${command[@]}"
+samples "$scratch/y.bin" >"$scratch/y.txt"
+all=$(grep -c 'L:' "$scratch/y.txt" || true)
+lost=$(grep -cE 'L:.*unknown|coroutine.*unknown| unknown(;K:[^ ]*)?$' "$scratch/y.txt" || true)
+[ "$all" -gt 300 ] || fail "only $all samples"
+[ $((lost * 1000)) -le $((all + 2000)) ] || { grep unknown "$scratch/y.txt" | cut -d' ' -f2- | sort | uniq -c | sort -rn | head -n 5 >&2; fail "$lost of $all stacks are not known"; }
