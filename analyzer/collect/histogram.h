@@ -64,12 +64,17 @@ struct CallStats {
   uint64_t max = 0;
   uint64_t sum = 0;
   uint64_t complete = 0;
+  // Beside these, calls inside segments: the times of the single calls are not known
+  // (docs/semantics.md), only their sum.
+  uint64_t inside = 0, inside_sum = 0;
 
   CallStats& operator+=(const CallStats& other) {
     min = std::min(min, other.min);
     max = std::max(max, other.max);
     sum += other.sum;
     complete += other.complete;
+    inside += other.inside;
+    inside_sum += other.inside_sum;
     return *this;
   }
 };
