@@ -50,7 +50,7 @@ BucketedProfile::Calls& BucketedProfile::of(FunctionId function) {
 
 void BucketedProfile::count(FunctionId function, uint64_t running) {
   Calls& c = of(function);
-  c.stats += CallStats{running, running, running, 1};
+  c.stats += CallStats({running, running, running, 1}, {});
   const uint64_t ns = clock_.clock.ns(running);
   c.squares = saturating_add(c.squares, Square{ns} * ns);
   const uint32_t bucket = bucket_of(ns);

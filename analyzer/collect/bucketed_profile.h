@@ -56,7 +56,7 @@ class BucketedProfile : public HistogramProfile {
   }
   void ended_inside(uint32_t node, FunctionId function, uint64_t calls, uint64_t running) {
     HistogramProfile::ended_inside(node, function, calls, running);
-    of(function).stats += CallStats{UINT64_MAX, 0, 0, 0, calls, running};
+    of(function).stats += CallStats({}, {calls, running});
   }
   void repeated(uint32_t node, FunctionId function, uint64_t calls, uint64_t running) {
     at(node).calls += calls;

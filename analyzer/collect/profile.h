@@ -162,14 +162,14 @@ class Profile {
   void call(uint32_t node) { tree_[NodeId(node)].calls++; }
   void add_self_time(uint32_t node, uint64_t ticks) { tree_[NodeId(node)].self += ticks; }
   [[gnu::always_inline]] void ended(uint32_t, FunctionId function, uint64_t running) {
-    CallStats& s = grown(stats_, function);
+    CallTimes& s = grown(stats_, function);
     s.min = std::min(s.min, running);
     s.max = std::max(s.max, running);
     s.sum += running;
     s.complete++;
   }
   void ended_inside(uint32_t, FunctionId function, uint64_t calls, uint64_t running) {
-    CallStats& s = grown(inside_, function);
+    InsideCalls& s = grown(inside_, function);
     s.inside += calls;
     s.inside_sum += running;
   }
@@ -196,9 +196,7 @@ class Profile {
   CallTree& tree() { return tree_; }
   const CallTree& tree() const { return tree_; }
   CallStats stats(FunctionId function) const {
-    CallStats s = measured(function);
-    if (function < inside_.size()) s += inside_[function];
-    return s;
+    return {measured(function), function < inside_.size() ? inside_[function] : InsideCalls{}};
   }
   // Ticks during which a coroutine was suspended with this node's call innermost.
   uint64_t suspended_at(uint32_t node) const {
@@ -218,8 +216,8 @@ class Profile {
 
  protected:
   // Those of the calls whose single times are known.
-  virtual CallStats measured(FunctionId function) const {
-    return function < stats_.size() ? stats_[function] : CallStats{};
+  virtual CallTimes measured(FunctionId function) const {
+    return function < stats_.size() ? stats_[function] : CallTimes{};
   }
 
  private:
@@ -229,8 +227,8 @@ class Profile {
   }
 
   CallTree tree_;
-  std::vector<CallStats> stats_;       // By function.
-  std::vector<CallStats> inside_;      // By function; of calls inside segments.
+  std::vector<CallTimes> stats_;       // By function.
+  std::vector<InsideCalls> inside_;    // By function; of calls inside segments.
   std::vector<uint64_t> suspended_;    // By node; separate from the tree, as few nodes have it.
   std::vector<uint64_t> off_cpu_;      // By node; the same.
   std::vector<uint64_t> apportioned_;  // By node.
@@ -253,7 +251,7 @@ class HistogramProfile : public Profile {
   const Histograms& histograms() const { return histograms_; }
 
  protected:
-  CallStats measured(FunctionId function) const override { return histograms_.stats(function); }
+  CallTimes measured(FunctionId function) const override { return histograms_.stats(function); }
 
  private:
   Histograms histograms_;
