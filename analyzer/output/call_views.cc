@@ -80,7 +80,7 @@ void add_bars(Table& t, const std::string& fn, const ReportFunction& sum) {
 std::string figures_line(const ReportFunction& sum, const Report& report) {
   if (!sum.knows_times())
     return "calls " + format_count(sum.all_complete()) + ", avg " + format_time(sum.average_ns()) +
-           "; of these " + format_count(sum.inside) +
+           "; of these " + format_count(sum.segments->inside) +
            " are inside compiled segments: their times are not known, and not in the histogram";
   std::string line = "calls " + format_count(sum.complete) + ", min " + format_time(sum.min_ns) +
                      ", avg " + format_time(sum.average_ns()) + ", max " + format_time(sum.max_ns);

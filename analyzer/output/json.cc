@@ -127,8 +127,8 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
   o.number("c_ns", c_ns);
-  if (f.apportioned_ns) o.number("apportioned_ns", f.apportioned_ns);
-  if (f.self_apportioned_ns) o.number("self_apportioned_ns", f.self_apportioned_ns);
+  if (uint64_t ns = f.segments->apportioned_ns) o.number("apportioned_ns", ns);
+  if (uint64_t ns = f.segments->self_apportioned_ns) o.number("self_apportioned_ns", ns);
   if (f.has_cpu_times()) o.number("cpu_ns", f.cpu_ns);
   if (f.has_cpu_times()) o.number("self_cpu_ns", f.self_cpu_ns);
   if (f.knows_times()) {
@@ -140,7 +140,7 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("avg_ns", f.average_ns());
   o.number("complete", f.all_complete());
-  if (f.inside) o.number("inside", f.inside);
+  if (f.segments->inside) o.number("inside", f.segments->inside);
   o.end();
 }
 

@@ -158,10 +158,10 @@ std::vector<bool> chosen_functions(const Report& report, const std::string& patt
 // Whether the figure is a time of which more than 1 % was apportioned.
 bool is_apportioned(const Field& field, const ReportFunction& f) {
   if (field.kind == Field::kSelf)
-    return f.self_apportioned_ns > (f.self_ns + f.inner_self_ns) / 100;
+    return f.segments->self_apportioned_ns > (f.self_ns + f.inner_self_ns) / 100;
   const bool inclusive = field.kind == Field::kInclusive || field.kind == Field::kWall;
-  if (inclusive) return f.apportioned_ns > f.inclusive_ns / 100;
-  return field.kind == Field::kAvg && f.inside > f.all_complete() / 100;
+  if (inclusive) return f.segments->apportioned_ns > f.inclusive_ns / 100;
+  return field.kind == Field::kAvg && f.segments->inside > f.all_complete() / 100;
 }
 
 Row report_row(const std::vector<Field>& fields, const ReportFunction& f, uint64_t self_ns) {

@@ -41,8 +41,9 @@ void add_apportioned_times(Report& r) {
                      subtree_sums(r.tree, [&](NodeId node) { return r.apportioned.at(node); }));
   for (size_t i = 0; i < r.functions.size(); i++) {
     ReportFunction& f = r.functions[i];
-    f.apportioned_ns = std::min(f.inclusive_ns, inclusive[i]);
-    f.self_apportioned_ns = std::min(f.self_ns + f.inner_self_ns, self[i]);
+    if (!inclusive[i] && !self[i]) continue;
+    f.segments.own().apportioned_ns = std::min(f.inclusive_ns, inclusive[i]);
+    f.segments.own().self_apportioned_ns = std::min(f.self_ns + f.inner_self_ns, self[i]);
   }
 }
 

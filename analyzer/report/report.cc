@@ -103,8 +103,10 @@ void Merger::add_calls(ReportFunction& f, std::span<const FunctionId> entries) {
     stats += profile_.stats(function);
     if (file_.histograms) f.times.add(file_.histograms->of(function));
   }
-  f.inside += stats.inside;
-  f.inside_ns += clock_.ns(stats.inside_sum);
+  if (stats.inside) {
+    f.segments.own().inside += stats.inside;
+    f.segments.own().inside_ns += clock_.ns(stats.inside_sum);
+  }
   if (stats.complete == 0) return;
   const uint64_t min_ns = clock_.ns(stats.min);
   f.min_ns = f.complete ? std::min(f.min_ns, min_ns) : min_ns;
@@ -370,8 +372,10 @@ void add_figures(FunctionFigures& to, const FunctionFigures& from) {
     to.complete += from.complete;
     to.times.add(from.times);
   }
-  to.inside += from.inside;
-  to.inside_ns += from.inside_ns;
+  if (from.segments) {
+    to.segments.own().inside += from.segments->inside;
+    to.segments.own().inside_ns += from.segments->inside_ns;
+  }
   to.calls += from.calls;
   to.self_ns += from.self_ns;
   to.inclusive_ns += from.inclusive_ns;

@@ -157,7 +157,7 @@ void Writer::time_buckets() {
 // Only if there are any: calls inside segments, of the whole and of each time bucket, and
 // apportioned self times.
 void Writer::segments() {
-  const auto has_inside = [](const FunctionFigures& f) { return f.inside != 0; };
+  const auto has_inside = [](const FunctionFigures& f) { return f.segments->inside != 0; };
   if (r_.apportioned.empty() && std::none_of(r_.functions.begin(), r_.functions.end(), has_inside))
     return;
   ByteWriter w;

@@ -197,8 +197,8 @@ void Splitter::calls(const BucketTicks& from, TimeBucket& to) {
     f.min_ns = c.stats.complete ? clock_.ns(c.stats.min) : 0;
     f.max_ns = clock_.ns(c.stats.max);
     f.sum_ns = ns(functions_[function].sum, c.stats.sum);
-    f.inside = c.stats.inside;
-    f.inside_ns = ns(functions_[function].inside, c.stats.inside_sum);
+    if (c.stats.inside)
+      f.segments.own() = {c.stats.inside, ns(functions_[function].inside, c.stats.inside_sum)};
     f.times = c.times;
     to.functions.push_back(std::move(f));
   }

@@ -37,9 +37,10 @@ struct Counted : Sink {
 std::string text(const Report& r) {
   std::set<std::string> lines;
   for (const ReportFunction& f : r.functions)
-    lines.insert(f.name + ' ' + std::to_string(f.line) + ' ' + std::to_string(f.inside) + ' ' +
-                 std::to_string(f.inside_ns) + ' ' + std::to_string(f.apportioned_ns) + ' ' +
-                 std::to_string(f.self_apportioned_ns) + '\n');
+    lines.insert(f.name + ' ' + std::to_string(f.line) + ' ' + std::to_string(f.segments->inside) +
+                 ' ' + std::to_string(f.segments->inside_ns) + ' ' +
+                 std::to_string(f.segments->apportioned_ns) + ' ' +
+                 std::to_string(f.segments->self_apportioned_ns) + '\n');
   for (const ReportCoroutine& c : r.coroutine_list)
     lines.insert("co " + std::to_string(c.vm) + ' ' + std::to_string(c.id) + ' ' +
                  std::to_string(c.calls) + ' ' + std::to_string(c.self_ns) + ' ' +

@@ -270,11 +270,14 @@ void write_functions(std::ostream& out, const FlameInput& input, const PackedTre
     write_column(out, "selfCpu", input.functions,
                  [](auto* f) { return f->has_cpu_times() ? f->self_cpu_ns : 0; });
   }
-  const auto has_apportioned = [](const ReportFunction* f) { return f->apportioned_ns > 0; };
+  const auto has_apportioned = [](const ReportFunction* f) {
+    return f->segments->apportioned_ns > 0;
+  };
   if (std::any_of(input.functions.begin(), input.functions.end(), has_apportioned)) {
-    write_column(out, "apportioned", input.functions, [](auto* f) { return f->apportioned_ns; });
+    write_column(out, "apportioned", input.functions,
+                 [](auto* f) { return f->segments->apportioned_ns; });
     write_column(out, "selfApportioned", input.functions,
-                 [](auto* f) { return f->self_apportioned_ns; });
+                 [](auto* f) { return f->segments->self_apportioned_ns; });
   }
   out << ",\"times\":";
   write_array(out, input.functions, [&](auto* f) { write_times(out, *f); });
