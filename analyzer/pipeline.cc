@@ -497,6 +497,7 @@ Report Pipeline::finish() {
   consumers_.clear();
   if (report_.grouped) sum_up_groups(report_);
   add_cpu_times(report_);
+  add_apportioned_times(report_);
   if (options_.timeline && report_.buckets.width_ns) add_bucket_timeline(report_);
   bucket_width_.reset();
   add_sample_counts(report_);

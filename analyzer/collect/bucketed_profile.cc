@@ -42,10 +42,15 @@ void BucketedProfile::list(uint32_t node) {
   listed_.push_back(node);
 }
 
-void BucketedProfile::count(FunctionId function, uint64_t running) {
+BucketedProfile::Calls& BucketedProfile::of(FunctionId function) {
   Calls& c = grown(calls_, function);
   if (!std::exchange(c.listed, true)) listed_calls_.push_back(function);
-  c.stats += CallStats{running, running, running, 1};
+  return c;
+}
+
+void BucketedProfile::count(FunctionId function, uint64_t running) {
+  Calls& c = of(function);
+  c.stats += CallStats({running, running, running, 1}, {});
   const uint64_t ns = clock_.clock.ns(running);
   c.squares = saturating_add(c.squares, Square{ns} * ns);
   const uint32_t bucket = bucket_of(ns);

@@ -54,6 +54,14 @@ class BucketedProfile : public HistogramProfile {
     HistogramProfile::ended(node, function, running);
     count(function, running);
   }
+  void ended_inside(uint32_t node, FunctionId function, uint64_t calls, uint64_t running) {
+    HistogramProfile::ended_inside(node, function, calls, running);
+    of(function).stats += CallStats({}, {calls, running});
+  }
+  void repeated(uint32_t node, FunctionId function, uint64_t calls, uint64_t running) {
+    at(node).calls += calls;
+    ended_inside(node, function, calls, running);
+  }
   void finish();
   void add(const BucketedProfile& other);
 
@@ -82,6 +90,7 @@ class BucketedProfile : public HistogramProfile {
     return nodes_[node];
   }
   void list(uint32_t node);
+  Calls& of(FunctionId function);
   void count(FunctionId function, uint64_t running);
   void load(uint64_t bucket);
   void leave();

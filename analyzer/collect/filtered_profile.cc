@@ -26,7 +26,20 @@ FilteredProfile::FilteredProfile(const FilterPlan& plan, const TraceFacts& facts
   stream(kNoStream);
 }
 
+// To the shown tree, as Placement::settle() does with self time.
+void FilteredProfile::settle_apportioned() {
+  for (uint32_t raw = 0; raw < apportioned_.size() && raw < machine_tree().size(); raw++) {
+    if (!apportioned_[raw]) continue;
+    if (placement_.is_plain())
+      sums_.apportioned(raw, apportioned_[raw]);
+    else if (const Place p = placement_[raw]; p.takes)
+      sums_.apportioned(p.out, apportioned_[raw]);
+  }
+  std::vector<uint64_t>().swap(apportioned_);
+}
+
 void FilteredProfile::finish() {
+  settle_apportioned();
   filtered_ += placement_.settle(sums_);
   sums_.finish();
   if (coroutines) coroutines->finish();
@@ -226,7 +239,7 @@ void FilteredProfile::closed(Coroutine& co, uint64_t now, uint64_t running, bool
   const bool seen = p.shown && running != kNotSeen && f.counted;
   if (!calls.empty()) report_end(co, now, running != kNotSeen);
   if (requests) leave_call(co, now, running);
-  if (seen && whole && now <= plan_.to) sums_.ended(0, p.function, running);
+  if (seen && whole && now <= plan_.to) end_call(co, p.function, running);
   if (!co.watched_call) return;
   SlowCall call;
   call.stream = scope_.number();
@@ -298,9 +311,10 @@ void FilteredProfile::report_run_closed(const Coroutine& co, uint32_t index, uin
 
 void FilteredProfile::end_run(uint64_t from, uint64_t to) {
   if (requests) add_run_to_request(stream_->machine->current(), from, to);
-  if (!run_.in_range || !take_time(from, to)) return;
-  if (!run_.counts) filtered_ += to - from;
-  if (run_.counts) add_to_life(stream_->machine->current(), run_.calls, to - from);
+  if (!run_.in_range) return;
+  const uint64_t ticks = take_time(from, to) ? to - from : 0;
+  if (!run_.counts) filtered_ += ticks;
+  if (run_.counts) add_to_life(stream_->machine->current(), run_.calls, ticks);
 }
 
 // --request: this happened in the innermost call of the coroutine.
@@ -395,6 +409,7 @@ void FilteredProfile::add_unknown_time(Coroutine& co, uint64_t ticks) {
 void FilteredProfile::add_self_time_at(Coroutine& co, uint64_t ticks) {
   const uint32_t raw = co.frames[co.top].node;
   machine_tree()[NodeId(raw)].self += ticks;
+  if (stream_->machine->is_apportioned()) add_apportioned(raw, ticks);
   if (watch_.is_watching())
     watch_.add(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
 }

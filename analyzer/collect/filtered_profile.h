@@ -172,6 +172,7 @@ class FilteredProfile {
   void add_self_time(uint32_t raw, uint64_t ticks) {
     machine_tree()[NodeId(raw)].self += ticks & run_.time_mask;
   }
+  void apportioned(uint32_t raw, uint64_t ticks) { add_apportioned(raw, ticks & run_.time_mask); }
   void run_opened(Coroutine& co, uint32_t index, uint64_t now) {
     const uint32_t raw = co.frames[index].node;
     machine_tree()[NodeId(raw)].calls += run_.counts;
@@ -185,7 +186,17 @@ class FilteredProfile {
     const FrameNotes& f = co.notes[index];
     if (requests) run_.add(request_stream_->vm_work(placement_.function_of(f.node)), running);
     if (!f.counted || !run_.in_range) return;
-    if (const FunctionId function = placement_.shown_as(f.node)) sums_.ended(0, function, running);
+    if (const FunctionId function = placement_.shown_as(f.node)) end_call(co, function, running);
+  }
+  // Of a run. Single calls are needed for the verdicts on them, and by observers.
+  bool takes_repeats() const { return !stream_->verdicts && calls.empty(); }
+  void repeated(uint32_t raw, FunctionId, uint64_t calls, uint64_t running) {
+    run_.calls += calls;
+    if (requests) run_.add(request_stream_->vm_work(placement_.function_of(raw)), running);
+    if (!run_.counts) return;
+    machine_tree()[NodeId(raw)].calls += calls;
+    if (const FunctionId function = placement_.shown_as(raw))
+      sums_.ended_inside(0, function, calls, running);
   }
   void end_run(uint64_t from, uint64_t to);
 
@@ -210,6 +221,9 @@ class FilteredProfile {
       if (work == VmWork::kCompiler) compiler += ticks;
     }
   };
+  void end_call(const Coroutine& co, FunctionId function, uint64_t running) {
+    co.inside ? sums_.ended_inside(0, function, 1, running) : sums_.ended(0, function, running);
+  }
   // Clips from..to to the time range, and adds it to the traced time. False if nothing is left.
   bool take_time(uint64_t& from, uint64_t& to);
   bool has_running_groups() const { return request_groups || by_label_; }
@@ -238,6 +252,11 @@ class FilteredProfile {
   void add_idle_time(Machine& machine, uint64_t ticks);
   void add_to_request(const Coroutine& co, RequestId request, SlowNode what);
   void add_run_to_request(Coroutine& co, uint64_t from, uint64_t to);
+  void add_apportioned(uint32_t raw, uint64_t ticks) {
+    if (raw >= apportioned_.size()) apportioned_.resize(2 * size_t{raw} + 1);
+    apportioned_[raw] += ticks;
+  }
+  void settle_apportioned();
   void add_self_time_at(Coroutine& co, uint64_t ticks);
   void end_wait(const Coroutine& co, uint64_t to, bool resumed);
   void count(Coroutine& co, const Place& p);
@@ -268,7 +287,8 @@ class FilteredProfile {
   Stream* stream_ = nullptr;
   RequestStream* request_stream_ = nullptr;  // Of the current stream; null without --requests.
   Run run_;
-  std::vector<Shown> shown_;  // By node; extended by shown().
+  std::vector<Shown> shown_;           // By node; extended by shown().
+  std::vector<uint64_t> apportioned_;  // By node of the raw tree, until finish().
   uint64_t traced_ = 0, filtered_ = 0, gap_ = 0, first_ = UINT64_MAX, last_ = 0;
 };
 

@@ -198,8 +198,8 @@ uint64_t Histograms::count(FunctionId function, uint32_t bucket) const {
   return counts_[rows_[function].offset + bucket] + (more == more_.end() ? 0 : more->second);
 }
 
-CallStats Histograms::stats(FunctionId function) const {
-  CallStats out;
+CallTimes Histograms::stats(FunctionId function) const {
+  CallTimes out;
   if (function >= functions_) return out;
   const Row& row = rows_[function];
   const Rest& rest = rest_[function];
@@ -222,7 +222,7 @@ Distribution Histograms::of(FunctionId function) const {
 void Histograms::add(const Histograms& other) {
   if (other.functions_ > functions_) resize_tables(other.functions_);
   for (FunctionId f; f < other.functions_; ++f) {
-    const CallStats stats = other.stats(f);
+    const CallTimes stats = other.stats(f);
     if (stats.complete == 0) continue;
     const Distribution times = other.of(f);
     rest_[f].min = std::min(rest_[f].min, stats.min);

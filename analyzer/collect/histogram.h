@@ -59,17 +59,41 @@ double deviation(uint64_t n, uint64_t sum, Square squares);
 Square saturating_add(Square a, Square b);
 
 // Inclusive times, in ticks, of the calls of a function that were seen from beginning to end.
-struct CallStats {
+struct CallTimes {
   uint64_t min = UINT64_MAX;
   uint64_t max = 0;
   uint64_t sum = 0;
   uint64_t complete = 0;
 
-  CallStats& operator+=(const CallStats& other) {
+  CallTimes& operator+=(const CallTimes& other) {
     min = std::min(min, other.min);
     max = std::max(max, other.max);
     sum += other.sum;
     complete += other.complete;
+    return *this;
+  }
+};
+
+// Calls inside segments: the times of the single calls are not known (docs/semantics.md), only
+// their sum.
+struct InsideCalls {
+  uint64_t inside = 0, inside_sum = 0;
+
+  InsideCalls& operator+=(const InsideCalls& other) {
+    inside += other.inside;
+    inside_sum += other.inside_sum;
+    return *this;
+  }
+};
+
+// Both, for one function.
+struct CallStats : CallTimes, InsideCalls {
+  CallStats() = default;
+  CallStats(const CallTimes& times, const InsideCalls& calls)
+      : CallTimes(times), InsideCalls(calls) {}
+  CallStats& operator+=(const CallStats& other) {
+    CallTimes::operator+=(other);
+    InsideCalls::operator+=(other);
     return *this;
   }
 };
@@ -94,7 +118,7 @@ class Histograms {
   }
   void settle();
   void add(const Histograms& other);
-  CallStats stats(FunctionId function) const;
+  CallTimes stats(FunctionId function) const;
   Distribution of(FunctionId function) const;
 
  private:

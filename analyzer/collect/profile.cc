@@ -112,11 +112,14 @@ std::vector<NodeId> Profile::add(const Profile& other, const std::vector<Functio
     to.calls += from.calls;
     if (uint64_t ticks = other.suspended_at(i)) suspended(place[i], ticks);
     if (uint64_t ticks = other.off_cpu_at(i)) off_cpu(place[i], ticks);
+    if (uint64_t ticks = other.apportioned_at(i)) apportioned(place[i], ticks);
     if (uint64_t ns = other.compiled_at(i)) compiled(place[i], ns);
     if (other.has_charges()) charged(place[i], other.charged_at(i));
   }
   stats_.resize(std::max(stats_.size(), other.stats_.size()));
   for (size_t f = 0; f < other.stats_.size(); f++) stats_[f] += other.stats_[f];
+  inside_.resize(std::max(inside_.size(), other.inside_.size()));
+  for (size_t f = 0; f < other.inside_.size(); f++) inside_[f] += other.inside_[f];
   return place;
 }
 

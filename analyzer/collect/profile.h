@@ -162,12 +162,22 @@ class Profile {
   void call(uint32_t node) { tree_[NodeId(node)].calls++; }
   void add_self_time(uint32_t node, uint64_t ticks) { tree_[NodeId(node)].self += ticks; }
   [[gnu::always_inline]] void ended(uint32_t, FunctionId function, uint64_t running) {
-    CallStats& s = grown(stats_, function);
+    CallTimes& s = grown(stats_, function);
     s.min = std::min(s.min, running);
     s.max = std::max(s.max, running);
     s.sum += running;
     s.complete++;
   }
+  void ended_inside(uint32_t, FunctionId function, uint64_t calls, uint64_t running) {
+    InsideCalls& s = grown(inside_, function);
+    s.inside += calls;
+    s.inside_sum += running;
+  }
+  void repeated(uint32_t node, FunctionId function, uint64_t calls, uint64_t running) {
+    tree_[NodeId(node)].calls += calls;
+    ended_inside(node, function, calls, running);
+  }
+  void apportioned(uint32_t node, uint64_t ticks) { add_at(apportioned_, node, ticks); }
   void suspended(uint32_t node, uint64_t ticks) { add_at(suspended_, node, ticks); }
   void off_cpu(uint32_t node, uint64_t ticks) { add_at(off_cpu_, node, ticks); }
   // Of samples: time of the node in compiled code.
@@ -185,8 +195,8 @@ class Profile {
 
   CallTree& tree() { return tree_; }
   const CallTree& tree() const { return tree_; }
-  virtual CallStats stats(FunctionId function) const {
-    return function < stats_.size() ? stats_[function] : CallStats{};
+  CallStats stats(FunctionId function) const {
+    return {measured(function), function < inside_.size() ? inside_[function] : InsideCalls{}};
   }
   // Ticks during which a coroutine was suspended with this node's call innermost.
   uint64_t suspended_at(uint32_t node) const {
@@ -194,11 +204,21 @@ class Profile {
   }
   // Ticks of its self time during which the thread did not run, as far as known.
   uint64_t off_cpu_at(uint32_t node) const { return node < off_cpu_.size() ? off_cpu_[node] : 0; }
+  // Ticks of its self time that were apportioned inside segments.
+  uint64_t apportioned_at(uint32_t node) const {
+    return node < apportioned_.size() ? apportioned_[node] : 0;
+  }
   uint64_t compiled_at(uint32_t node) const {
     return node < compiled_.size() ? compiled_[node] : 0;
   }
   bool has_charges() const { return !charged_.empty(); }
   uint64_t charged_at(uint32_t node) const { return node < charged_.size() ? charged_[node] : 0; }
+
+ protected:
+  // Those of the calls whose single times are known.
+  virtual CallTimes measured(FunctionId function) const {
+    return function < stats_.size() ? stats_[function] : CallTimes{};
+  }
 
  private:
   void add_at(std::vector<uint64_t>& list, uint32_t node, uint64_t value) {
@@ -207,11 +227,13 @@ class Profile {
   }
 
   CallTree tree_;
-  std::vector<CallStats> stats_;     // By function.
-  std::vector<uint64_t> suspended_;  // By node; separate from the tree, as few nodes have it.
-  std::vector<uint64_t> off_cpu_;    // By node; the same.
-  std::vector<uint64_t> compiled_;   // By node; of samples only.
-  std::vector<uint64_t> charged_;    // By node.
+  std::vector<CallTimes> stats_;       // By function.
+  std::vector<InsideCalls> inside_;    // By function; of calls inside segments.
+  std::vector<uint64_t> suspended_;    // By node; separate from the tree, as few nodes have it.
+  std::vector<uint64_t> off_cpu_;      // By node; the same.
+  std::vector<uint64_t> apportioned_;  // By node.
+  std::vector<uint64_t> compiled_;     // By node; of samples only.
+  std::vector<uint64_t> charged_;      // By node.
 };
 
 // A profile with a histogram of each function. Results are valid only after finish().
@@ -227,7 +249,9 @@ class HistogramProfile : public Profile {
     return Profile::add(other);
   }
   const Histograms& histograms() const { return histograms_; }
-  CallStats stats(FunctionId function) const override { return histograms_.stats(function); }
+
+ protected:
+  CallTimes measured(FunctionId function) const override { return histograms_.stats(function); }
 
  private:
   Histograms histograms_;

@@ -108,7 +108,8 @@ struct Coroutine {
   uint32_t epoch = 1;       // Changes when it wakes or its calls move.
   uint32_t marked_epoch = 0;  // Epoch in which the resumers' calls were marked as leading to -C.
   OuterLink outer_watched, outer_owner;     // Caches.
-  CallEnding ending = CallEnding::kReturn;  // Of the call that closed() is told of.
+  CallEnding ending = CallEnding::kReturn;  // Of the call that closed() is told of, ...
+  bool inside = false;                      // ... which began and ended in one apportioned time.
   bool stale = false;                       // A CallObserver does not know the current open calls.
 
   Coroutine() : frames(2, Frame{kNotSeen, 0, kNoVmFunction}) {}

@@ -35,6 +35,15 @@
 //   bool prefetches(), CallTree& machine_tree(), enter(node, function, hash)
 //        Whether its call tree is too large for the caches, so that nodes should be prefetched
 //        (machine/prefetch.h); that tree; enter() with a known hash of the call path.
+//   void apportioned(uint32_t node, uint64_t ticks)
+//        So much of the time just passed to add_self_time() was apportioned (segment_body.h).
+//   void ended_inside(uint32_t node, FunctionId function, uint64_t calls, uint64_t running)
+//        Instead of ended(): of so many calls, beginning and end are times apportioned in one
+//        stretch. `running` is the sum of their inclusive times, which say nothing of the single
+//        call.
+//   void repeated(node, function, calls, running)
+//        As call() and ended_inside() for so many calls. A sink without this, or whose
+//        bool takes_repeats() says no, gets each call of a repeated iteration.
 //   void cut(uint32_t node, uint64_t running)
 //        A call ends unseen; `running` is kNotSeen if its beginning was unseen, too.
 //   uint64_t border(), void cross(size_t coroutines)
@@ -91,16 +100,19 @@
 //   void run_closed(Coroutine&, uint32_t index, uint64_t now, uint64_t running)
 //        As closed(), by a return; `top` is not up to date.
 //   void end_run(uint64_t from, uint64_t to)
+// and for these and closed(), Coroutine::inside says whether the call is one of ended_inside().
 #pragma once
 
 #include <memory>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "analyzer/machine/coroutine.h"
 #include "analyzer/machine/functions.h"
 #include "analyzer/machine/id_set.h"
+#include "analyzer/machine/segment_body.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
 #include "analyzer/read/words.h"
@@ -158,8 +170,8 @@ class StackMachine {
   }
 
   IdMap& ids() { return ids_; }
-  // Processes one block. Its words are not kept.
-  void block(const EventBlock& block);
+  // Processes one block. Its words are not kept. `cues`: in the order of the words.
+  void block(const EventBlock& block, std::span<const SegmentCue> cues = {});
   // To be called at the end of the file: cuts all open calls.
   void finish();
   // Whether the recording was switched off, which is not its end if another one of the same Lua VM
@@ -186,6 +198,7 @@ class StackMachine {
 
   // For sinks that follow single calls.
   Coroutine& current() { return *cur_; }
+  bool is_apportioned() const { return outer_ != kExactTime; }  // The time that passes now.
   uint64_t now() const { return now_; }
   // Resumers in a row. LuaJIT limits them only by the C stack; 8 MB hold 74,000 while traced.
   static constexpr uint32_t kMaxChain = 1u << 17;
@@ -230,10 +243,34 @@ class StackMachine {
     return true;
   }
 
+  void words(const uint64_t* p, const uint64_t* end);
   const uint64_t* fast(const uint64_t* p, const uint64_t* end);
   const uint64_t* fast_run(const uint64_t* p, const uint64_t* end);
-  template <bool kAhead, class Ahead>
+  template <bool kAhead, bool kApportioned, class Ahead>
   const uint64_t* fast_run(const uint64_t* p, const uint64_t* end, Ahead ahead);
+  template <bool kAhead, class Ahead>
+  const uint64_t* fast_run_of(const uint64_t* p, const uint64_t* end, Ahead ahead);
+  bool may_run() const { return recording_ && pending_ == 0 && !torn_; }
+  uint64_t until_border() const;
+  void cue(const SegmentCue& cue);
+  void end_apportioned(uint64_t tick);
+  bool multiply(const SegmentCue& cue);
+  void add_repeated(const SegmentCue& cue);
+  void write_out(const SegmentCue& cue);
+  template <bool kApportioned>
+  [[gnu::always_inline]] void pass_self_time(uint32_t node, uint64_t ticks) {
+    sink_.add_self_time(node, ticks);
+    if constexpr (kApportioned && requires { sink_.apportioned(node, ticks); })
+      sink_.apportioned(node, ticks);
+  }
+  void pass_self_time(uint32_t node, uint64_t ticks) {
+    is_apportioned() ? pass_self_time<true>(node, ticks) : pass_self_time<false>(node, ticks);
+  }
+  // A call at this depth ends while times are apportioned. Did it begin since then, too?
+  static bool ends_inside(uint32_t depth, uint32_t& outer) {
+    if (depth > outer) return true;
+    return outer = depth - 1, false;
+  }
   const uint64_t* slow(const uint64_t* p, const uint64_t* end);
   uint64_t gap_start_before(const EventBlock& block, uint64_t base);
   void start_block(const EventBlock& block);
@@ -282,6 +319,11 @@ class StackMachine {
   void unlink_resumers(Coroutine& co);
   void push(Coroutine& co, uint64_t start, VmFunctionId id);
   void end_top(Coroutine& co, CallEnding ending = CallEnding::kReturn);
+  void report_ended(bool inside, uint32_t node, FunctionId function, uint64_t running) {
+    if constexpr (requires { sink_.ended_inside(node, function, 1, running); })
+      if (inside) return sink_.ended_inside(node, function, 1, running);
+    sink_.ended(node, function, running);
+  }
   static void forget_section(Coroutine& co, VmFunctionId id);
   static uint32_t calls_above(const Coroutine& co, uint32_t depth);
   static std::pair<uint32_t, uint32_t> below_calls(const Coroutine& co, uint32_t count);
@@ -330,6 +372,12 @@ class StackMachine {
   Coroutine* cur_ = nullptr;
   std::vector<VmFunctionId> carried_;  // Scratch memory of open_earlier().
   std::vector<Coroutine*> woken_;      // Scratch memory of set_current().
+  // Of add_repeated(), by call of the iteration, and of write_out().
+  std::vector<uint32_t> nodes_;
+  std::vector<uint64_t> ticks_, written_;
+  // While times are apportioned: calls at greater depths began since then.
+  static constexpr uint32_t kExactTime = UINT32_MAX;
+  uint32_t outer_ = kExactTime;
   uint64_t now_ = 0;
   uint64_t begun_ = 0;      // When this recording began.
   uint64_t block_end_ = 0;  // Upper bound of all clocks in this block.

@@ -33,11 +33,14 @@ template <class Sink>
 void StackMachine<Sink>::end_top(Coroutine& co, [[maybe_unused]] CallEnding ending) {
   const Frame& f = co.frames[co.top];
   const bool seen = f.start != kNotSeen;
+  const bool inside = is_apportioned() && ends_inside(co.top, outer_);
   if constexpr (Sink::kFrames) {
     co.ending = ending;
+    co.inside = inside;
     sink_.closed(co, now_, seen ? clock(co) - f.start : kNotSeen, seen);
+    co.inside = false;
   } else if (seen) {
-    sink_.ended(f.node, ids_(f.id), clock(co) - f.start);
+    report_ended(inside, f.node, ids_(f.id), clock(co) - f.start);
   }
   forget_section(co, f.id);
   co.top--;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/machine/machine.h"
+#include "analyzer/machine/machine_segments.h"
 #include "analyzer/machine/prefetch.h"
 
 namespace luatrace::analyze {
@@ -20,23 +21,33 @@ uint64_t border_of(const Sink& sink) {
 }
 
 template <class Sink>
-void StackMachine<Sink>::block(const EventBlock& block) {
-  if (block.words.empty()) return;
+void StackMachine<Sink>::block(const EventBlock& block, std::span<const SegmentCue> cues) {
+  if (block.words.empty() && cues.empty()) return;
   work_ += kWorkPerWord * block.words.size();
   start_block(block);
-  const uint64_t* p = block.words.data();
-  const uint64_t* end = p + block.words.size();
-  bool takes_runs = true;
-  if constexpr (Sink::kFrames) takes_runs = sink_.takes_runs();
-  while (p != end) {
-    if (takes_runs && recording_ && pending_ == 0 && !torn_) p = fast(p, end);
-    if (p != end) p = slow(p, end);
+  const uint64_t* const begin = block.words.data();
+  size_t at = 0;
+  for (const SegmentCue& c : cues) {
+    words(begin + at, begin + c.at);
+    at = c.at;
+    cue(c);
   }
+  words(begin + at, begin + block.words.size());
   trust_.events += records_;
   if (!block.cut && records_ != block.count && !bad_logged_) {
     trust_.bad_records++;
     diag_.log(block.offset, "the block has " + std::to_string(records_) +
                                 " events, but its header " + "says " + std::to_string(block.count));
+  }
+}
+
+template <class Sink>
+void StackMachine<Sink>::words(const uint64_t* p, const uint64_t* end) {
+  bool takes_runs = true;
+  if constexpr (Sink::kFrames) takes_runs = sink_.takes_runs();
+  while (p != end) {
+    if (takes_runs && may_run()) p = fast(p, end);
+    if (p != end) p = slow(p, end);
   }
 }
 
@@ -63,14 +74,28 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       const Frame* base = cur_->frames.data();
       Prefetcher ahead(sink_.machine_tree(), ids_, base, base + cur_->top,
                        base + cur_->frames.size() - 1, p, end);
-      return fast_run<true>(p, end, &ahead);
+      return fast_run_of<true>(p, end, &ahead);
     }
   }
-  return fast_run<false>(p, end, nullptr);
+  return fast_run_of<false>(p, end, nullptr);
 }
 
 template <class Sink>
 template <bool kAhead, class Ahead>
+const uint64_t* StackMachine<Sink>::fast_run_of(const uint64_t* p, const uint64_t* end,
+                                                Ahead ahead) {
+  if (is_apportioned()) return fast_run<kAhead, true>(p, end, ahead);
+  return fast_run<kAhead, false>(p, end, ahead);
+}
+
+// How much time may pass, less than to the end of the block or the sink's border.
+template <class Sink>
+uint64_t StackMachine<Sink>::until_border() const {
+  return std::min({block_end_ - now_, kTimeHalf - 1, border_of(sink_) - 1 - now_});
+}
+
+template <class Sink>
+template <bool kAhead, bool kApportioned, class Ahead>
 const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* end, Ahead ahead) {
   Coroutine& co = *cur_;
   Frame* const base = co.frames.data();
@@ -78,8 +103,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
   Frame* top = base + co.top;
   const uint64_t suspended = co.suspended;
   const uint64_t *const from = p, *turn = p;  // turn: where to call advance() again.
-  uint64_t now = now_;
-  uint64_t left = std::min({block_end_ - now, kTimeHalf - 1, border_of(sink_) - 1 - now});
+  uint64_t now = now_, left = until_border();
   uint32_t node = top->node;
   bool ends = false;
   for (; p != end && !ends; ++p) {
@@ -94,7 +118,7 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       if (top == limit) break;
       now += delta;
       left -= delta;
-      sink_.add_self_time(node, delta);
+      pass_self_time<kApportioned>(node, delta);
       const FunctionId function = ids_(id);
       if constexpr (kAhead)
         node = sink_.enter(node, function, ahead->hash(p));
@@ -110,13 +134,15 @@ const uint64_t* StackMachine<Sink>::fast_run(const uint64_t* p, const uint64_t* 
       if (top->id != id) break;
       now += delta;
       left -= delta;
-      sink_.add_self_time(node, delta);
+      pass_self_time<kApportioned>(node, delta);
       const bool seen = top->start != kNotSeen;
       const uint64_t running = seen ? now - suspended - top->start : kNotSeen;
+      const bool inside = kApportioned && ends_inside(static_cast<uint32_t>(top - base), outer_);
+      if constexpr (Sink::kFrames && kApportioned) co.inside = inside;
       if constexpr (Sink::kFrames)
         sink_.run_closed(co, static_cast<uint32_t>(top - base), now, running);
       else if (seen)
-        sink_.ended(node, ids_(id), running);
+        report_ended(inside, node, ids_(id), running);
       note(Note::kReturn, static_cast<uint32_t>(top - base), ids_(id));
       --top;
       node = top->node;
@@ -164,8 +190,9 @@ void StackMachine<Sink>::start_block(const EventBlock& block) {
     base = latest();
     block_end_ = UINT64_MAX;
   }
-  uint64_t first = base + (((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask);
-  if (lt_kind(block.words[0]) == LT_EXT) first = base;  // May have a full clock, or no time.
+  uint64_t first = base;  // An LT_EXT may have a full clock, or no time.
+  if (!block.words.empty() && lt_kind(block.words[0]) != LT_EXT)
+    first += ((block.words[0] >> LT_TIME_SHIFT) - base) & kTimeMask;
   bool missing = block.seq != next_seq_;
   if (paused_ && (missing || (block.flags & LT_BLOCK_F_GAP))) stop();
   next_seq_ = block.seq + 1;
@@ -256,7 +283,7 @@ void StackMachine<Sink>::add_self_time_until(uint64_t tick) {
     if constexpr (Sink::kFrames)
       sink_.add_self_time(*this, now_, to);
     else
-      sink_.add_self_time(cur_->frames[cur_->top].node, to - now_);
+      pass_self_time(cur_->frames[cur_->top].node, to - now_);
   });
 }
 

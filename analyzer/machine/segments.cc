@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace luatrace::analyze {
 namespace {
 
 constexpr size_t kPieceWords = 65536;
+constexpr uint64_t kPieceRecords = 1u << 30;  // With those that are not written.
+constexpr uint64_t kMinTimes = 3;             // Fewer iterations are written.
 // No VM lets a word stand for more: its loops report after 2^20 to 2^21 events on each level.
 constexpr uint64_t kMaxSegmentEvents = uint64_t{LT_SEGMENT_LEVELS + 1} << 21;
 constexpr uint64_t kBytesPerTick = 4;                     // Of machine code, about.
@@ -28,6 +31,29 @@ std::vector<uint64_t> code_before(std::span<const SegmentInfo::Place> places, si
   return at;
 }
 
+// Follows the events; gives up if one ends a call from before, or another than the innermost one.
+void find_calls(SegmentBody& body) {
+  std::vector<uint32_t> stack = {0}, inner;
+  std::vector<SegmentBody::Call> found = {{}};
+  inner.reserve(body.events.size() + 1);
+  for (const uint32_t event : body.events) {
+    inner.push_back(stack.back());
+    const VmFunctionId function(event >> LT_KIND_BITS);
+    if (lt_kind(event) == LT_ENTRY) {
+      found.push_back({stack.back(), function});
+      stack.push_back(static_cast<uint32_t>(found.size()) - 1);
+    } else if (stack.size() == 1 || found[stack.back()].function != function) {
+      return;
+    } else {
+      stack.pop_back();
+    }
+  }
+  if (stack.size() != 1) return;
+  inner.push_back(0);
+  body.calls = std::move(found);
+  body.innermost = std::move(inner);
+}
+
 }  // namespace
 
 void SegmentExpander::add(const SegmentInfo& info) {
@@ -43,14 +69,16 @@ void SegmentExpander::add(const SegmentInfo& info) {
   t.level = info.level;
   t.counts = info.counts;
   t.loops = info.loops;
-  t.events = info.events;
+  t.body.events = info.events;
   const std::span exits = std::span(info.places).subspan(info.marks);
   const size_t loop = info.loop == 0 ? exits.size() : std::min<size_t>(info.loop, exits.size());
   const uint64_t middle = loop < exits.size() ? exits[loop].offset : info.bytes;
-  t.first_code = code_before(exits.first(loop), t.events.size(), 0, middle);
-  t.code = t.first_code;
+  const size_t events = info.events.size();
+  t.first_code = code_before(exits.first(loop), events, 0, middle);
+  t.body.code = t.first_code;
   if (loop < exits.size())
-    t.code = code_before(exits.subspan(loop), t.events.size(), middle, info.bytes);
+    t.body.code = code_before(exits.subspan(loop), events, middle, info.bytes);
+  if (t.counts && !t.loops) find_calls(t.body);
   for (size_t i = 0; i < info.places.size(); i++) {
     const auto& place = info.places[i];
     const uint64_t begin = i >= info.marks + loop ? middle : 0;
@@ -73,7 +101,7 @@ const SegmentExpander::Trace* SegmentExpander::find(uint64_t id) const {
 }
 
 uint64_t SegmentExpander::events_of(const Part& part) const {
-  const uint64_t events = part.iterations * part.trace->events.size() + part.rest();
+  const uint64_t events = part.iterations * part.trace->body.events.size() + part.rest();
   return events - std::min<uint64_t>(events, part.skip);
 }
 
@@ -110,8 +138,9 @@ bool SegmentExpander::plan(const Record& r) {
 template <class Each>
 void SegmentExpander::each_run(const Part& part, Each each) const {
   const Trace& t = *part.trace;
-  const auto n = static_cast<uint32_t>(t.events.size());
-  const std::vector<uint64_t>& first = part.resumed ? t.code : t.first_code;
+  const auto n = static_cast<uint32_t>(t.body.events.size());
+  const std::vector<uint64_t>& code = t.body.code;
+  const std::vector<uint64_t>& first = part.resumed ? code : t.first_code;
   const uint64_t skipped = part.skip == 0 ? 0 : first[part.skip - 1];
   if (part.iterations == 0) {
     if (part.skip <= part.rest())
@@ -120,38 +149,64 @@ void SegmentExpander::each_run(const Part& part, Each each) const {
     return;
   }
   each(Run{part.skip, n, first.data(), skipped, first[n]});
-  if (n == 0) each(Run{0, 0, t.code.data(), 0, (part.iterations - 1) * t.code[0]});
-  for (uint64_t i = 1; n != 0 && i < part.iterations; i++)
-    each(Run{0, n, t.code.data(), 0, t.code[n]});
-  each(Run{0, part.rest(), t.code.data(), 0, t.place[part.place]});
+  const uint64_t more = part.iterations - 1;
+  if (n == 0) each(Run{0, 0, code.data(), 0, more * code[0]});
+  if (n != 0 && more != 0) each(Run{0, n, code.data(), 0, code[n], more});
+  each(Run{0, part.rest(), code.data(), 0, t.place[part.place]});
 }
 
-// Writes the events of pending_ with times from now_ to `to`. How often a loop ran that does not
-// count is not known: it took what the code of the others, at kBytesPerTick, did not.
-void SegmentExpander::write_pending(uint64_t to) {
-  const uint64_t from = now_;
-  uint64_t weight = 1, done = 0, loops = 0;
+// The events of pending_ happen from now_ to `to`. How often a loop ran that does not count is not
+// known: it took what the code of the others, at kBytesPerTick, did not.
+SegmentExpander::Scale SegmentExpander::scale_until(uint64_t to) const {
+  uint64_t weight = 1, loops = 0;
   for (const Part& part : pending_) {
-    each_run(part, [&weight](const Run& run) { weight += run.end - run.begin; });
-    loops += part.trace->loops;
+    each_run(part, [&](const Run& run) {
+      weight += run.times * run.bytes();
+      loops += part.trace->loops ? run.times : 0;
+    });
   }
-  const uint64_t most = std::min(to - from, kTimeHalf) * kBytesPerTick;
+  const uint64_t most = std::min(to - now_, kTimeHalf) * kBytesPerTick;
   const uint64_t of_loop = loops == 0 || most < weight ? 0 : (most - weight) / loops;
   weight += loops * of_loop;
-  const auto scale = (static_cast<unsigned __int128>(to - from) << 32) / weight;
+  return {now_, (static_cast<unsigned __int128>(to - now_) << 32) / weight, of_loop};
+}
+
+void SegmentExpander::write_run(const Trace& trace, const Run& run, const Scale& scale,
+                                uint64_t& done) {
+  const uint64_t end = done + run.bytes() + (trace.loops ? scale.of_loop : 0);
+  for (uint32_t i = run.from; i < run.to; i++) {
+    now_ = scale.at(std::min(done + run.code[i] - run.begin, end));
+    out_.push_back(now_ << LT_TIME_SHIFT | trace.body.events[i]);
+  }
+  records_out_ += run.to - run.from;
+  done = end;
+  if (out_.size() >= kPieceWords) give_piece();
+}
+
+// Leaves the iterations to the stack machine.
+void SegmentExpander::repeat(const SegmentBody& body, uint64_t times, const Scale& scale,
+                             uint64_t& done) {
+  const uint64_t begin = scale.at(done);
+  done += times * body.code.back();
+  now_ = scale.at(done);
+  cues_.push_back({SegmentCue::kRepeat, out_.size(), begin, now_ - begin, times, &body});
+  records_out_ += times * body.events.size();
+  if (records_out_ >= kPieceRecords) give_piece();
+}
+
+// Writes the events of pending_ with times from now_ to `to`.
+void SegmentExpander::write_pending(uint64_t to) {
+  const Scale scale = scale_until(to);
+  const bool any = pending_events_ != 0;
+  uint64_t done = 0;
+  if (any) cues_.push_back({SegmentCue::kApportioned, out_.size(), now_});
   for (const Part& part : pending_)
     each_run(part, [&](const Run& run) {
-      const uint32_t* const events = part.trace->events.data();
-      const uint64_t end = done + run.end - run.begin + (part.trace->loops ? of_loop : 0);
-      for (uint32_t i = run.from; i < run.to; i++) {
-        const uint64_t at = std::min(done + run.code[i] - run.begin, end);
-        now_ = from + static_cast<uint64_t>((scale * at) >> 32);
-        out_.push_back(now_ << LT_TIME_SHIFT | events[i]);
-      }
-      records_out_ += run.to - run.from;
-      done = end;
-      if (out_.size() >= kPieceWords) give_piece();
+      const SegmentBody& body = part.trace->body;
+      if (run.times >= kMinTimes && body.is_balanced()) return repeat(body, run.times, scale, done);
+      for (uint64_t i = 0; i < run.times; i++) write_run(*part.trace, run, scale, done);
     });
+  if (any) cues_.push_back({SegmentCue::kExact, out_.size(), to});
   pending_.clear();
   pending_events_ = 0;
 }
@@ -192,12 +247,14 @@ void SegmentExpander::record(const Record& r) {
   records_out_++;
 }
 
-// Passes on what there is of the block.
+// Passes on what there is of the block, if anything is.
 void SegmentExpander::give_piece() {
+  if (out_.empty() && cues_.empty()) return;
   piece_.words = out_;
-  piece_.count = records_out_;
-  (*give_)(piece_);
+  piece_.count = static_cast<uint32_t>(records_out_);
+  (*give_)(piece_, cues_);
   out_.clear();
+  cues_.clear();
   records_out_ = 0;
   piece_.seq++;
   piece_.flags = 0;
@@ -211,6 +268,7 @@ void SegmentExpander::begin(const EventBlock& block) {
   next_in_ = block.seq + 1;
   piece_ = block;
   piece_.hold = nullptr;
+  piece_.flags |= std::exchange(flags_, 0);
   piece_.seq = next_out_ + missing;
   if (missing || (block.flags & LT_BLOCK_F_GAP)) mark_ = 0, now_ = 0;
   Record r;
@@ -240,6 +298,7 @@ void SegmentExpander::expand(const EventBlock& block, const Give& give) {
   records_out_ += block.count - records;  // A wrong count stays wrong.
   give_piece();
   next_out_ = piece_.seq;
+  flags_ = piece_.flags;  // Not passed on if the block had no events.
 }
 
 }  // namespace luatrace::analyze

@@ -5,7 +5,8 @@
 //
 // The time of a word is exact, unless it is that of the record before it: then it has none of its
 // own. The events since the last exact time get times in between, in proportion to the machine code
-// from one to the next.
+// from one to the next. Cues (segment_body.h) tell the stack machine which times these are, and of
+// iterations that it need not see one by one.
 //
 // Invariants: blocks keep their order, and what damages them stays visible (sequence numbers,
 // counts); a word that stands for more events than a VM stores in one, or whose place is not
@@ -18,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/machine/segment_body.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
 #include "analyzer/read/words.h"
@@ -26,7 +28,7 @@ namespace luatrace::analyze {
 
 class SegmentExpander {
  public:
-  using Give = std::function<void(const EventBlock&)>;
+  using Give = std::function<void(const EventBlock&, std::span<const SegmentCue>)>;
 
   explicit SegmentExpander(Diagnostics& diagnostics) : diag_(diagnostics) {}
 
@@ -41,12 +43,10 @@ class SegmentExpander {
     uint32_t parent = 0;
     uint32_t level = 0;
     bool counts = false, loops = false;
-    std::vector<uint32_t> before;  // Of each place: events of the iteration,
-    std::vector<uint64_t> place;   // and the code.
-    std::vector<uint32_t> events;  // As words without a time.
-    // Of each event, and of the end of the iteration: the code before it. Of the first iteration,
-    // and of the others.
-    std::vector<uint64_t> first_code, code;
+    std::vector<uint32_t> before;      // Of each place: events of the iteration,
+    std::vector<uint64_t> place;       // and the code.
+    std::vector<uint64_t> first_code;  // As body.code, of the first iteration.
+    SegmentBody body;                  // Of the others.
   };
   // Events of one trace on a path: `skip` are left out of the first iteration, then whole
   // iterations, then those before `place`.
@@ -57,21 +57,32 @@ class SegmentExpander {
     bool resumed;  // The first iteration is not the trace's first one.
     uint32_t rest() const { return trace->before[place]; }
   };
-  // Consecutive events of an iteration; begin, end: the code that runs for them.
+  // Consecutive events of an iteration, `times` times; begin, end: the code that runs for them.
   struct Run {
     uint32_t from, to;
     const uint64_t* code;
     uint64_t begin, end;
+    uint64_t times = 1;
+    uint64_t bytes() const { return end - begin; }
+  };
+  // How the time until the next exact one is apportioned: `done` is the code before an event.
+  struct Scale {
+    uint64_t from;
+    unsigned __int128 ticks;  // For each byte of code, << 32.
+    uint64_t of_loop;         // Code of a loop that does not count.
+    uint64_t at(uint64_t done) const { return from + static_cast<uint64_t>((ticks * done) >> 32); }
   };
 
   const Trace* find(uint64_t id) const;
   bool plan(const Record& r);
   bool add_part(const Trace& trace, uint32_t place, std::span<const uint64_t> counts);
   uint64_t events_of(const Part& part) const;
-  void write_parts(uint64_t from, uint64_t to);
   template <class Each>
   void each_run(const Part& part, Each each) const;
   void segment(const Record& r, uint64_t tick);
+  Scale scale_until(uint64_t to) const;
+  void write_run(const Trace& trace, const Run& run, const Scale& scale, uint64_t& done);
+  void repeat(const SegmentBody& body, uint64_t times, const Scale& scale, uint64_t& done);
   void write_pending(uint64_t tick);
   void lose(uint64_t tick, uint64_t id);
   void record(const Record& r);
@@ -89,11 +100,13 @@ class SegmentExpander {
   uint64_t now_ = 0;  // Of the record before.
   bool knows_time_ = false;
   uint32_t next_in_ = 0, next_out_ = 0;  // Sequence numbers of blocks.
+  uint32_t flags_ = 0;                   // Of a block of which nothing was passed on.
   // Of the current block.
   EventBlock piece_;
   std::vector<uint64_t> out_;
+  std::vector<SegmentCue> cues_;
   const Give* give_ = nullptr;
-  uint32_t records_out_ = 0;
+  uint64_t records_out_ = 0;
 };
 
 }  // namespace luatrace::analyze

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/machine_events.h"
@@ -103,7 +104,9 @@ class Streams : public TraceSink {
     Machine& m = machine(stream);
     if constexpr (requires { sink_.stream(stream); }) sink_.stream(stream);
     if (SegmentExpander* expander = expander_of(block.stream))
-      expander->expand(block, [&m](const EventBlock& expanded) { m.block(expanded); });
+      expander->expand(block, [&m](const EventBlock& expanded, std::span<const SegmentCue> cues) {
+        m.block(expanded, cues);
+      });
     else
       m.block(block);
   }

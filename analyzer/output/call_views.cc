@@ -54,7 +54,7 @@ ReportFunction sum_of(const Report& report, const std::vector<bool>& chosen, siz
   ReportFunction sum;
   for (size_t i = kReportUnknown; i < chosen.size(); i++) {
     const ReportFunction& f = report.functions[i];
-    if (!chosen[i] || !f.complete) continue;
+    if (!chosen[i] || !f.all_complete()) continue;
     functions++;
     add_figures(sum, f);
   }
@@ -76,7 +76,12 @@ void add_bars(Table& t, const std::string& fn, const ReportFunction& sum) {
   }
 }
 
+// Of calls inside segments only the average is known.
 std::string figures_line(const ReportFunction& sum, const Report& report) {
+  if (!sum.knows_times())
+    return "calls " + format_count(sum.all_complete()) + ", avg " + format_time(sum.average_ns()) +
+           "; of these " + format_count(sum.segments->inside) +
+           " are inside compiled segments: their times are not known, and not in the histogram";
   std::string line = "calls " + format_count(sum.complete) + ", min " + format_time(sum.min_ns) +
                      ", avg " + format_time(sum.average_ns()) + ", max " + format_time(sum.max_ns);
   for (const char* name : {"stddev", "p50", "p90", "p99", "p99.9"}) {
@@ -102,8 +107,8 @@ Table hist_view(const Report& report, const ViewOptions&, const std::string& fn)
                {"share", "%"},
                {"bar", "", true, Column::kTextOnly, true}};
   add_bars(t, fn, sum);
-  t.notes.push_back(sum.complete ? figures_line(sum, report)
-                                 : "no call was seen from beginning to end");
+  t.notes.push_back(sum.all_complete() ? figures_line(sum, report)
+                                       : "no call was seen from beginning to end");
   return t;
 }
 

@@ -20,6 +20,7 @@ class Object {
   Object(std::ostream& out, const char* indent) : out_(out), indent_(indent) { out_ << '{'; }
   void text(const char* key, std::string_view value) { begin(key) << json_string(value); }
   void number(const char* key, uint64_t value) { begin(key) << value; }
+  void null(const char* key) { begin(key) << "null"; }
   void integer(const char* key, int64_t value) { begin(key) << value; }
   void boolean(const char* key, bool value) { begin(key) << (value ? "true" : "false"); }
   std::ostream& begin(const char* key) {
@@ -126,12 +127,20 @@ void write_function(std::ostream& out, const ReportFunction& f, uint64_t c_ns,
   }
   o.number("suspended_ns", f.wall_ns - std::min(f.wall_ns, f.inclusive_ns));
   o.number("c_ns", c_ns);
+  if (uint64_t ns = f.segments->apportioned_ns) o.number("apportioned_ns", ns);
+  if (uint64_t ns = f.segments->self_apportioned_ns) o.number("self_apportioned_ns", ns);
   if (f.has_cpu_times()) o.number("cpu_ns", f.cpu_ns);
   if (f.has_cpu_times()) o.number("self_cpu_ns", f.self_cpu_ns);
-  o.number("min_ns", f.min_ns);
-  o.number("max_ns", f.max_ns);
+  if (f.knows_times()) {
+    o.number("min_ns", f.min_ns);
+    o.number("max_ns", f.max_ns);
+  } else {
+    o.null("min_ns");
+    o.null("max_ns");
+  }
   o.number("avg_ns", f.average_ns());
-  o.number("complete", f.complete);
+  o.number("complete", f.all_complete());
+  if (f.segments->inside) o.number("inside", f.segments->inside);
   o.end();
 }
 
@@ -182,6 +191,7 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("coroutines", r.coroutines);
   o.number("nodes", r.tree.size() - 1);
   if (!r.is_sampled()) o.number("recording_cost_ns", r.cost_ns);
+  if (r.apportioned_ns) o.number("apportioned_ns", r.apportioned_ns);
   o.number("collector_ns", self_time(r, is_collector));
   o.number("compiler_ns", self_time(r, is_compiler));
   if (r.cpu.known()) {

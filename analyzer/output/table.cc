@@ -91,7 +91,7 @@ std::string cell_text(const Cell& cell) {
     case Cell::kText:
       return printable(cell.text);
     case Cell::kTime:
-      return format_time(cell.exact);
+      return (cell.about ? "~" : "") + format_time(cell.exact);
     case Cell::kCount:
       return format_count(cell.exact);
     case Cell::kId:

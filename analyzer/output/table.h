@@ -30,16 +30,17 @@ struct Cell {
   double value = 0;    // ns, count, per cent
   uint64_t exact = 0;  // kTime, kCount, kId: the value as an integer.
   std::string text;
+  bool about = false;  // Not exact: text has a "~" before it.
 
-  static Cell of_text(std::string text) { return {kText, 0, 0, std::move(text)}; }
-  static Cell of_json(std::string json) { return {kJson, 0, 0, std::move(json)}; }
-  static Cell of_time(uint64_t ns) { return {kTime, static_cast<double>(ns), ns, {}}; }
-  static Cell of_count(uint64_t n) { return {kCount, static_cast<double>(n), n, {}}; }
+  static Cell of_text(std::string text) { return {kText, 0, 0, std::move(text), false}; }
+  static Cell of_json(std::string json) { return {kJson, 0, 0, std::move(json), false}; }
+  static Cell of_time(uint64_t ns) { return {kTime, static_cast<double>(ns), ns, {}, false}; }
+  static Cell of_count(uint64_t n) { return {kCount, static_cast<double>(n), n, {}, false}; }
   // A number that options take, such as that of a request.
-  static Cell of_id(uint64_t n) { return {kId, static_cast<double>(n), n, {}}; }
-  static Cell of_percent(double value) { return {kPercent, value, 0, {}}; }
-  static Cell of_delta(double ns) { return {kDelta, ns, 0, {}}; }  // A signed time.
-  static Cell of_change(double percent) { return {kDeltaPercent, percent, 0, {}}; }
+  static Cell of_id(uint64_t n) { return {kId, static_cast<double>(n), n, {}, false}; }
+  static Cell of_percent(double value) { return {kPercent, value, 0, {}, false}; }
+  static Cell of_delta(double ns) { return {kDelta, ns, 0, {}, false}; }  // A signed time.
+  static Cell of_change(double percent) { return {kDeltaPercent, percent, 0, {}, false}; }
 };
 
 struct Column {

@@ -52,6 +52,8 @@ struct ViewTree {
   std::shared_ptr<const std::vector<uint64_t>> suspended{};  // By node, if requested.
   // By node, without the processor: of the calls, and of these with their callees. If it is known.
   std::vector<uint64_t> off_cpu{}, off_cpu_inclusive{};
+  // By node, inside segments: likewise. Empty: none.
+  std::vector<uint64_t> apportioned{}, apportioned_inclusive{};
   std::vector<Corrected> corrected{};  // The same.
   bool sampled = false;                // Then the numbers of samples, by node, with callees.
   std::vector<uint64_t> samples{};
@@ -84,6 +86,7 @@ void add_tree_columns(Table& t, const ViewTree& tree) {
   t.columns.push_back({"inclusive_share", "inclusive %"});
   t.columns.back().former = "total_share";
   add_function_columns(t, "function");
+  if (!tree.apportioned.empty()) add_data_columns(t, {"apportioned_ns", "self_apportioned_ns"});
   if (!tree.corrected.empty()) prefer_corrected(t, "inclusive");
 }
 
@@ -97,7 +100,10 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::En
        {uint64_t{at.node}, uint64_t{tree.parents[at.node]}, uint64_t{at.depth}, calls})
     row.push_back(Cell::of_count(number));
   row.push_back(Cell::of_time(inclusive));
+  if (!tree.apportioned.empty())
+    row.back().about = tree.apportioned_inclusive[node] > inclusive / 100;
   row.push_back(Cell::of_time(n.self));
+  if (!tree.apportioned.empty()) row.back().about = tree.apportioned[node] > n.self / 100;
   if (!tree.corrected.empty()) add_corrected_cells(row, tree.corrected[node]);
   if (!tree.off_cpu.empty()) {
     row.push_back(Cell::of_time(inclusive - std::min(inclusive, tree.off_cpu_inclusive[node])));
@@ -111,6 +117,9 @@ void add_node(Row& row, const Report& report, const ViewTree& tree, RowOrder::En
   std::string indent(2 * std::min<size_t>(at.depth - 1, 30), ' ');
   if (at.depth > 31) indent += "[" + std::to_string(at.depth) + "] ";
   add_function_cells(row, report.functions[n.function], indent);
+  if (tree.apportioned.empty()) return;
+  row.push_back(Cell::of_time(tree.apportioned_inclusive[node]));
+  row.push_back(Cell::of_time(tree.apportioned[node]));
 }
 
 // Adds the columns and up to `limit` rows (0: all) of the tree. Each row begins with `first`.
@@ -120,6 +129,8 @@ void add_tree(Table& t, const Report& report, ViewTree&& shown, size_t limit, co
   RowOrder order = order_rows(*tree, limit);
   note_left_out(t, order.hidden, " smaller branches");
   if (!tree->corrected.empty()) explain_corrected(t);
+  if (!tree->apportioned.empty())
+    t.notes.push_back("~: more than 1 % of it is apportioned inside compiled segments");
   const size_t count = order.rows.size();
   t.rows.add(count, [&report, tree, first, rows = std::move(order.rows)](size_t i) {
     Row row = first;
@@ -184,6 +195,12 @@ Table tree_view(const Report& report, const ViewOptions& options) {
     for (NodeId i{0}; i < report.tree.size(); ++i) tree.off_cpu.push_back(report.cpu.off.at(i));
     tree.off_cpu_inclusive =
         subtree_sums(report.tree, [&](NodeId i) { return report.cpu.off.at(i); });
+  }
+  if (report.apportioned_ns) {
+    for (NodeId i{0}; i < report.tree.size(); ++i)
+      tree.apportioned.push_back(report.apportioned.at(i));
+    tree.apportioned_inclusive =
+        subtree_sums(report.tree, [&](NodeId i) { return report.apportioned.at(i); });
   }
   if (options.compensate) tree.corrected = compensate(report).nodes;
   return make_table(report, std::move(tree), options, "tree", "");

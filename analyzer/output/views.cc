@@ -155,6 +155,24 @@ std::vector<bool> chosen_functions(const Report& report, const std::string& patt
   return chosen;
 }
 
+// Whether the figure is a time of which more than 1 % was apportioned.
+bool is_apportioned(const Field& field, const ReportFunction& f) {
+  if (field.kind == Field::kSelf)
+    return f.segments->self_apportioned_ns > (f.self_ns + f.inner_self_ns) / 100;
+  const bool inclusive = field.kind == Field::kInclusive || field.kind == Field::kWall;
+  if (inclusive) return f.segments->apportioned_ns > f.inclusive_ns / 100;
+  return field.kind == Field::kAvg && f.segments->inside > f.all_complete() / 100;
+}
+
+Row report_row(const std::vector<Field>& fields, const ReportFunction& f, uint64_t self_ns) {
+  Row row;
+  for (const Field& field : fields) {
+    row.push_back(field_cell(field, value_of(field, f, self_ns)));
+    row.back().about = is_apportioned(field, f);
+  }
+  return row;
+}
+
 Table report_view(const Report& report, const ViewOptions& options) {
   Table t;
   t.name = "report";
@@ -171,15 +189,16 @@ Table report_view(const Report& report, const ViewOptions& options) {
   t.rows.add(count, [&report, fields = std::move(fields), corrected = std::move(corrected),
                      order = std::move(order)](size_t n) {
     const ReportFunction& f = report.functions[order[n]];
-    Row row;
-    for (const Field& field : fields)
-      row.push_back(field_cell(field, value_of(field, f, report.self_ns)));
+    Row row = report_row(fields, f, report.self_ns);
     if (!corrected.empty()) add_corrected_cells(row, corrected[order[n]]);
     add_function_cells(row, f);
     return row;
   });
   limit_rows(t, options.limit);
   if (options.compensate) explain_corrected(t);
+  if (report.apportioned_ns)
+    t.notes.push_back(
+        "~: more than 1 % of it is apportioned inside compiled segments; -: not known");
   if (report.sampled == SampleKind::kCpu)
     t.notes.push_back("±: 95 % confidence interval of self %, in percentage points");
   return t;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analyzer/filter/pattern.h"
+#include "base/escape.h"
 #include "cli/duration.h"
 #include "cli/usage_error.h"
 
@@ -322,6 +323,12 @@ const ReportFunction* Evaluator::same(const Report& report, const ReportFunction
   return index ? &report.functions[index] : nullptr;
 }
 
+[[noreturn]] void fail_unknown(const ConditionNode& n, const ReportFunction& f) {
+  throw UsageError("--fail-if: '" + n.field->name + "' of " + printable(f.name) +
+                   " is not known: it has calls inside compiled segments (record with "
+                   "--times events)");
+}
+
 bool Evaluator::functions(const ConditionNode& n) {
   const bool of_cpu = n.field->kind == Field::kCpu || n.field->kind == Field::kSelfCpu;
   if (of_cpu && !(report_.cpu.known() && (!before_ || before_->cpu.known())))
@@ -331,6 +338,8 @@ bool Evaluator::functions(const ConditionNode& n) {
   bool any = false, result = false;
   auto look = [&](const ReportFunction* now, const ReportFunction* was) {
     any = true;
+    for (const ReportFunction* f : {now, was})
+      if (f && n.field->of_single() && !f->knows_times()) fail_unknown(n, *f);
     double value = now ? value_of(*n.field, *now, report_.self_ns).value_or(0) : 0;
     double old = was ? value_of(*n.field, *was, before_->self_ns).value_or(0) : 0;
     result |= compare(n, value, old, whole);

@@ -31,4 +31,20 @@ void add_cpu_times(Report& r) {
   }
 }
 
+void add_apportioned_times(Report& r) {
+  r.apportioned_ns = 0;
+  for (NodeId i{1}; i < r.tree.size(); ++i) r.apportioned_ns += r.apportioned.at(i);
+  if (!r.apportioned_ns) return;
+  const std::vector<uint64_t> self = self_sums(r, r.apportioned);
+  const std::vector<uint64_t> inclusive =
+      outermost_sums(r.tree, r.functions.size(),
+                     subtree_sums(r.tree, [&](NodeId node) { return r.apportioned.at(node); }));
+  for (size_t i = 0; i < r.functions.size(); i++) {
+    ReportFunction& f = r.functions[i];
+    if (!inclusive[i] && !self[i]) continue;
+    f.segments.own().apportioned_ns = std::min(f.inclusive_ns, inclusive[i]);
+    f.segments.own().self_apportioned_ns = std::min(f.self_ns + f.inner_self_ns, self[i]);
+  }
+}
+
 }  // namespace luatrace::analyze

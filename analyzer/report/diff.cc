@@ -43,6 +43,11 @@ void Differ::add(const Report& report, bool after, double factor) {
     for (auto* time : {&f.self_ns, &f.inner_self_ns, &f.inclusive_ns, &f.wall_ns, &f.min_ns,
                        &f.max_ns, &f.sum_ns})
       *time = scaled(*time, factor);
+    if (f.segments) {
+      SegmentFigures& s = f.segments.own();
+      for (auto* time : {&s.inside_ns, &s.apportioned_ns, &s.self_apportioned_ns})
+        *time = scaled(*time, factor);
+    }
     if (f.has_cpu_times())
       for (auto* time : {&f.cpu_ns, &f.self_cpu_ns}) *time = scaled(*time, factor);
     functions[map[i]] = f;

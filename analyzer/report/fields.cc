@@ -50,7 +50,8 @@ std::vector<Field> parse_fields(const std::string& list) {
 }
 
 std::optional<double> value_of(const Field& field, const ReportFunction& f, uint64_t self_ns) {
-  if (field.of_complete() && f.complete == 0) return std::nullopt;
+  if (field.of_complete() && f.all_complete() == 0) return std::nullopt;
+  if (field.of_single() && !f.knows_times()) return std::nullopt;
   switch (field.kind) {
     case Field::kCalls:
       return f.calls + f.inner_calls;
@@ -71,7 +72,7 @@ std::optional<double> value_of(const Field& field, const ReportFunction& f, uint
     case Field::kWall:
       return f.wall_ns;
     case Field::kComplete:
-      return f.complete;
+      return f.all_complete();
     case Field::kCpu:
     case Field::kSelfCpu:
       if (!f.has_cpu_times()) return std::nullopt;

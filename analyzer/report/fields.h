@@ -46,6 +46,8 @@ struct Field {
     return kind == kSamples || kind == kInclusive || kind == kSelf || is_share();
   }
   bool needs_histogram() const { return kind == kStddev || kind == kPercentile; }
+  // Whether the figure depends on the times of single calls, which inside segments are not known.
+  bool of_single() const { return kind == kMin || kind == kMax || needs_histogram(); }
   // Whether the figure covers only calls that were seen from beginning to end.
   bool of_complete() const {
     return kind == kAvg || kind == kMin || kind == kMax || needs_histogram();
@@ -58,7 +60,7 @@ std::optional<Field> find_field(const std::string& name);
 std::vector<Field> parse_fields(const std::string& list);
 
 // In ns, a count, or per cent of `self_ns`, that of all functions (kShare). Empty if unknown (no
-// complete call).
+// complete call, or some inside segments).
 std::optional<double> value_of(const Field& field, const ReportFunction& f, uint64_t self_ns);
 
 // The functions that are rows of tables (with --group-by only the groups), sorted by the field

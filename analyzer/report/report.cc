@@ -103,6 +103,10 @@ void Merger::add_calls(ReportFunction& f, std::span<const FunctionId> entries) {
     stats += profile_.stats(function);
     if (file_.histograms) f.times.add(file_.histograms->of(function));
   }
+  if (stats.inside) {
+    f.segments.own().inside += stats.inside;
+    f.segments.own().inside_ns += clock_.ns(stats.inside_sum);
+  }
   if (stats.complete == 0) return;
   const uint64_t min_ns = clock_.ns(stats.min);
   f.min_ns = f.complete ? std::min(f.min_ns, min_ns) : min_ns;
@@ -114,7 +118,8 @@ void Merger::add_calls(ReportFunction& f, std::span<const FunctionId> entries) {
 // Whether the report leaves out the function: it is filtered out or has no figures. A recorder that
 // leaves out calls (--max-depth, --only-slow) describes their functions, too.
 bool Merger::is_empty(FunctionId function, const FunctionTicks& t) const {
-  return !shown_[function] && !t.calls && !t.wall && !profile_.stats(function).complete;
+  return !shown_[function] && !t.calls && !t.wall && !profile_.stats(function).complete &&
+         !profile_.stats(function).inside;
 }
 
 // Sorts by identity; entries of one function by name, names that are not mere hints first.
@@ -272,6 +277,8 @@ void Merger::tree() {
     report_.cpu.off.add(place_[i], std::min(off, self));
     report_.cpu.cut_ns += off - std::min(off, self);
     report_.compiled.add(place_[i], tree_of_->compiled_at(i));
+    if (known && place_[i])
+      report_.apportioned.add(place_[i], std::min(clock_.ns(tree_of_->apportioned_at(i)), self));
     // A call has two events; half the cost of each lies in its own time, half in its caller's.
     if (cost_ps > 0)
       report_.node_cost_ps[place_[i]] +=
@@ -364,6 +371,10 @@ void add_figures(FunctionFigures& to, const FunctionFigures& from) {
     to.sum_ns += from.sum_ns;
     to.complete += from.complete;
     to.times.add(from.times);
+  }
+  if (from.segments) {
+    to.segments.own().inside += from.segments->inside;
+    to.segments.own().inside_ns += from.segments->inside_ns;
   }
   to.calls += from.calls;
   to.self_ns += from.self_ns;

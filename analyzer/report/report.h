@@ -139,6 +139,7 @@ struct ReportTurnSums {
 class NodeTimes {
  public:
   uint64_t at(NodeId node) const { return node < ns_.size() ? ns_[node] : 0; }
+  bool empty() const { return ns_.empty(); }
   void add(NodeId node, uint64_t ns) {
     if (ns == 0) return;
     if (node >= ns_.size()) ns_.resize(size_t{node} + 1);
@@ -193,7 +194,9 @@ struct Report {
   // samples of the files.
   SampleKind sampled = SampleKind::kNone;
   SampleSums samples;
-  NodeTimes compiled;  // Of samples: time in compiled code.
+  NodeTimes compiled;           // Of samples: time in compiled code.
+  NodeTimes apportioned;        // Of events: self time apportioned inside segments, ...
+  uint64_t apportioned_ns = 0;  // ... and the sum of it (add_apportioned_times()).
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
   uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.

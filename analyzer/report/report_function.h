@@ -7,6 +7,7 @@
 #include "analyzer/collect/histogram.h"
 #include "analyzer/symbols/function_name.h"
 #include "base/id.h"
+#include "base/rare.h"
 
 namespace luatrace::analyze {
 
@@ -15,10 +16,21 @@ namespace luatrace::analyze {
 using ReportFunctionId = Id<struct FunctionsOfReport>;
 constexpr ReportFunctionId kReportRoot{0}, kReportUnknown{1}, kReportFirst{2};
 
+// What only functions have that were called in compiled segments.
+struct SegmentFigures {
+  uint64_t inside = 0, inside_ns = 0;  // Calls of which only the sum of the times is known.
+  // How much of inclusive and self time was apportioned (add_apportioned_times()).
+  uint64_t apportioned_ns = 0, self_apportioned_ns = 0;
+
+  bool operator==(const SegmentFigures&) const = default;
+};
+
 // What of them is a sum, a minimum or a maximum: of all that was traced, or of a time bucket.
 struct FunctionFigures {
   uint64_t calls = 0;
-  uint64_t complete = 0;  // Calls seen from beginning to end: min, max and sum cover only these.
+  // Calls seen from beginning to end whose times are known: min, max, sum and times cover only
+  // these.
+  uint64_t complete = 0;
   uint64_t wall_ns = 0;
   uint64_t inclusive_ns = 0;
   uint64_t self_ns = 0;
@@ -26,9 +38,15 @@ struct FunctionFigures {
   uint64_t max_ns = 0;
   uint64_t sum_ns = 0;
   Distribution times;  // Empty unless histograms were requested.
+  Rare<SegmentFigures> segments;
 
   bool operator==(const FunctionFigures&) const = default;
-  uint64_t average_ns() const { return complete ? sum_ns / complete : 0; }
+  uint64_t all_complete() const { return complete + segments->inside; }
+  uint64_t average_ns() const {
+    return all_complete() ? (sum_ns + segments->inside_ns) / all_complete() : 0;
+  }
+  // Whether minimum, maximum and distribution of all calls are known.
+  bool knows_times() const { return segments->inside == 0; }
 };
 
 struct ReportFunction : FunctionName, FunctionFigures {

@@ -79,6 +79,30 @@ void read_figures(ByteReader& in, FunctionFigures& f) {
   }
 }
 
+void write_inside(ByteWriter& w, const std::vector<const FunctionFigures*>& figures) {
+  const auto has = [](const FunctionFigures* f) { return f && f->segments->inside; };
+  w.number(static_cast<uint64_t>(std::count_if(figures.begin(), figures.end(), has)));
+  uint64_t last = 0;
+  for (uint64_t i = 0; i < figures.size(); i++) {
+    if (!has(figures[i])) continue;
+    w.number(i - std::exchange(last, i));
+    w.number(figures[i]->segments->inside);
+    w.number(figures[i]->segments->inside_ns);
+  }
+}
+
+void read_inside(ByteReader& in, const std::vector<FunctionFigures*>& figures) {
+  uint64_t at = 0;
+  for (size_t n = in.count(); n > 0; n--) {
+    const uint64_t step = in.number();
+    if (step == 0 || step >= figures.size() - at || !figures[at + step])
+      throw Malformed{"calls inside segments of a function that does not exist"};
+    SegmentFigures& f = figures[at += step]->segments.own();
+    in.number(f.inside);
+    in.number(f.inside_ns);
+  }
+}
+
 ByteWriter write_buckets(const TimeBuckets& buckets, bool sampled,
                          const std::vector<uint32_t>& function, const std::vector<uint32_t>& node) {
   ByteWriter all;

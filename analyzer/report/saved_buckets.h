@@ -36,6 +36,12 @@ void write_figures(ByteWriter& w, const FunctionFigures& f);
 // Throws Malformed and ByteReader::Short.
 void read_figures(ByteReader& in, FunctionFigures& f);
 
+// Calls inside segments, and the sum of their times: of each function that has any its distance
+// from the one before. By number in the file; null: it is not there.
+void write_inside(ByteWriter& w, const std::vector<const FunctionFigures*>& figures);
+// Throws as read_figures().
+void read_inside(ByteReader& in, const std::vector<FunctionFigures*>& figures);
+
 // The numbers of functions and nodes in the result are those of the file, which has so many. Throws
 // as read_figures().
 TimeBuckets read_buckets(ByteReader& in, size_t functions, size_t nodes);

@@ -40,6 +40,7 @@ class Writer {
   void cpu();
   void samples();
   void time_buckets();
+  void segments();
 
   const Report& r_;
   ByteWriter out_;
@@ -153,6 +154,25 @@ void Writer::time_buckets() {
     section(kTimeBuckets, write_buckets(r_.buckets, r_.is_sampled(), place_, number_));
 }
 
+// Only if there are any: calls inside segments, of the whole and of each time bucket, and
+// apportioned self times.
+void Writer::segments() {
+  const auto has_inside = [](const FunctionFigures& f) { return f.segments->inside != 0; };
+  if (r_.apportioned.empty() && std::none_of(r_.functions.begin(), r_.functions.end(), has_inside))
+    return;
+  ByteWriter w;
+  std::vector<const FunctionFigures*> figures(r_.functions.size());
+  for (size_t i = 0; i < r_.functions.size(); i++) figures[place_[i]] = &r_.functions[i];
+  write_inside(w, figures);
+  node_times(w, r_.apportioned);
+  for (const auto& [number, bucket] : r_.buckets.buckets) {
+    figures.assign(r_.functions.size(), nullptr);
+    for (const BucketFunction& f : bucket.functions) figures[place_[f.function]] = &f;
+    write_inside(w, figures);
+  }
+  section(kSegments, w);
+}
+
 std::string Writer::payload() {
   sums();
   std::vector<const ReportFile*> files;
@@ -167,6 +187,7 @@ std::string Writer::payload() {
   cpu();
   samples();
   time_buckets();
+  segments();
   return out_.bytes();
 }
 
@@ -203,6 +224,7 @@ class Reader {
   void cpu(ByteReader in);
   void samples(ByteReader in);
   void time_buckets(ByteReader in);
+  void segments(ByteReader in);
   bool same_times(const Times& a, const Times& b) const;
   void check_buckets();
   void clear();
@@ -217,6 +239,7 @@ class Reader {
   std::vector<ReportFunction> functions_{2};
   std::vector<Node> nodes_;
   Times off_, compiled_;  // Without the processor; in compiled code.
+  Times apportioned_;     // Inside segments.
   TimeBuckets buckets_;   // With the file's numbers of functions and nodes.
   bool partial_ = false;  // Only a range of them is left: of the others nothing is used.
   std::vector<bool> used_functions_, used_nodes_;
@@ -319,7 +342,8 @@ void Reader::run() {
       if (tag == kSamples) samples(content);
       if (tag == kCpu) cpu(content);
       if (tag == kCompiled) compiled_ = node_times(content);
-      if (tag == kTimeBuckets) time_buckets(content);  // Ignore tags of later versions.
+      if (tag == kTimeBuckets) time_buckets(content);
+      if (tag == kSegments) segments(content);  // Ignore tags of later versions.
     }
   } catch (const ByteReader::Short&) {
     fail("it is truncated");
@@ -331,6 +355,18 @@ void Reader::run() {
 
 void Reader::time_buckets(ByteReader in) {
   buckets_ = read_buckets(in, functions_.size(), nodes_.size());
+}
+
+void Reader::segments(ByteReader in) {
+  std::vector<FunctionFigures*> figures;
+  for (ReportFunction& f : functions_) figures.push_back(&f);
+  read_inside(in, figures);
+  apportioned_ = node_times(in);
+  for (auto& [number, bucket] : buckets_.buckets) {
+    figures.assign(functions_.size(), nullptr);
+    for (BucketFunction& f : bucket.functions) figures[f.function] = &f;
+    read_inside(in, figures);
+  }
 }
 
 // All figures become 0, and none of the functions and nodes is used.
@@ -472,6 +508,10 @@ void Reader::add_to(Report& report) {
   }
   for (const auto& [node, ns] : off_) report.cpu.off.add(place[node], ns);
   for (const auto& [node, ns] : compiled_) report.compiled.add(place[node], ns);
+  // Of a range it is not known how much: at most this.
+  for (const auto& [node, ns] : apportioned_)
+    if (!partial_ || used[node])
+      report.apportioned.add(place[node], std::min(ns, nodes_[node].self));
   add_buckets(report, map, place);
 }
 

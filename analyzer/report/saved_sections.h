@@ -19,7 +19,8 @@ enum Section : uint64_t {
   kCpu = 7,
   kSamples = 8,
   kCompiled = 9,
-  kTimeBuckets = 10
+  kTimeBuckets = 10,
+  kSegments = 11
 };
 constexpr FunctionKind kKinds[] = {
     FunctionKind::kRoot,    FunctionKind::kGap,     FunctionKind::kLua,   FunctionKind::kC,

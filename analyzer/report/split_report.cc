@@ -45,7 +45,7 @@ class Splitter {
     uint64_t self = 0, self_ns = 0, suspended = 0, part = 0, part_ns = 0, charges = 0;
   };
   struct FunctionSoFar {
-    uint64_t self = 0, inclusive = 0, wall = 0, sum = 0;
+    uint64_t self = 0, inclusive = 0, wall = 0, sum = 0, inside = 0;
   };
   // What a node has in the current bucket.
   struct Part {
@@ -194,9 +194,11 @@ void Splitter::calls(const BucketTicks& from, TimeBucket& to) {
     BucketFunction f;
     f.function = merged_.map[function];
     f.complete = c.stats.complete;
-    f.min_ns = clock_.ns(c.stats.min);
+    f.min_ns = c.stats.complete ? clock_.ns(c.stats.min) : 0;
     f.max_ns = clock_.ns(c.stats.max);
     f.sum_ns = ns(functions_[function].sum, c.stats.sum);
+    if (c.stats.inside)
+      f.segments.own() = {c.stats.inside, ns(functions_[function].inside, c.stats.inside_sum)};
     f.times = c.times;
     to.functions.push_back(std::move(f));
   }

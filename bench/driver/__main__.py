@@ -18,7 +18,7 @@ from setup import ROOT, Missing, Setup, machine
 SECTIONS = {"idle": [idle.section], "events": [events.section],
             "slowdown": [slowdown.section], "comparison": [comparison.section], "parquet": [analysis.rows],
             "sample": [sample.cost, sample.stacks, sample.nginx, sample.published],
-            "analysis": [analysis.speed, analysis.threads, peers.section, analysis.size]}
+            "analysis": [analysis.speed, analysis.loops, analysis.threads, peers.section, analysis.size]}
 
 
 def parse(argv):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Section analysis: events per second of luatrace-analyze on synthetic traces with call trees of
-three sizes; the cost of histograms, the gain from threads, the cost of compressed traces; and bytes
+three sizes, and on loops of compiled code; the cost of histograms, the gain from threads, the cost of compressed traces; and bytes
 per event of real traces."""
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +63,42 @@ def speed(setup):
             trees(setup, table, nodes, aim)
         except Missing as why:
             table.notes.append(f"NOT MEASURED: {nodes:,} nodes: {why}")
+    return table
+
+
+# Calls of an iteration, iterations of a word, words.
+LOOPS = ((1, 500_000, 5_000), (20, 10_000, 5_000), (1, 1_000, 1_000_000), (1, 100, 1_000_000),
+         (1, 10, 1_000_000))
+
+
+def loop_trace(calls, iterations, words):
+    """A compiled loop of calls, as text."""
+    places = " ".join(f"@{2 * i}+{10 * i}" for i in range(calls + 1))
+    events = " ".join("1:2 2:2" for _ in range(calls))
+    yield ('#luatrace-text 1\nclock monotonic mult=1 shift=0\nprocess 1 pid=7 exe="/x"\n'
+           "stream 1 process=1 tid=7 recording=1\n"
+           'func 1:1 lua line=1 chunk="@x.lua" name="main"\n'
+           'func 1:2 lua line=2 chunk="@x.lua" name="f"\n'
+           f"segments 1:1 bytes={10 * calls} level=1 counts=1 marks=1 @0+0 {places} {events}\n"
+           "1000 1 entry 1\n")
+    step = 1 + 3 * calls * iterations
+    for word in range(1, words + 1):
+        yield f"{1000 + word * step} 1 segment {2 + calls} {iterations}\n"
+    yield f"{1001 + words * step} 1 return 1\nend exit=0\n"
+
+
+def loops(setup):
+    table = Table("Analysis of balanced segments: millions of events per second", "500 per thread",
+                  ["calls of an iteration", "iterations of a word", "per CPU second", "events"])
+    with TemporaryDirectory(dir=setup.args.tmp) as folder:
+        text, trace = Path(folder) / "loop.txt", Path(folder) / "loop.bin"
+        for calls, iterations, words in LOOPS:
+            with open(text, "w", encoding="ascii") as out:
+                out.writelines(loop_trace(calls, iterations, words))
+            measure([setup.product("luatrace-analyze"), f"--convert={trace}", "--force", text])
+            cost = turns(setup, {"": [setup.product("luatrace-analyze"), "--jobs", 1, trace]})[""]
+            events = 2 * calls * (iterations + 1) * words + 2
+            table.add(f"{calls:,}", f"{iterations:,}", f"{events / max(cost.cpu, 1e-3) / 1e6:,.0f}", events)
     return table
 
 

@@ -61,6 +61,28 @@ TEST(Segments, TimesAreApportionedByMachineCode) {
   EXPECT_EQ(a.function("f1").self_ns + a.function("f2").self_ns, 200u);
 }
 
+TEST(Segments, WhatIsApportionedIsKnown) {
+  const Analysed a = analyse(trace_text(kLoop + "100 entry 1\n250 segment 4 3\n300 return 1\n"));
+  const ReportFunction &f1 = a.function("f1"), &f2 = a.function("f2");
+  EXPECT_EQ(a.report.apportioned_ns, 150u);
+  EXPECT_EQ(f1.segments->apportioned_ns, 150u);
+  EXPECT_EQ(f1.segments->self_apportioned_ns + 50, f1.self_ns);
+  EXPECT_EQ(f2.segments->self_apportioned_ns, f2.self_ns);
+  EXPECT_EQ(f2.segments->inside, 3u);
+  EXPECT_EQ(f2.segments->inside_ns, f2.self_ns);
+  EXPECT_FALSE(f2.knows_times());
+  EXPECT_TRUE(f1.knows_times());
+  EXPECT_EQ(f1.min_ns, 200u);
+}
+
+TEST(Segments, ACallOverAnExactTimeIsNotInside) {
+  const Analysed a =
+      analyse(trace_text(kLoop + "100 entry 1\n200 segment 3\n250 return 2\n300 return 1\n"));
+  EXPECT_EQ(a.function("f2").segments->inside, 0u);
+  EXPECT_EQ(a.function("f2").complete, 1u);
+  EXPECT_EQ(a.report.apportioned_ns, 100u);
+}
+
 TEST(Segments, AWordWithTheTimeBeforeItEndedBeforeTheNextOne) {
   const std::string words = "100 entry 1\n100 segment 3\n250 segment 4 1\n300 return 1\n";
   const Analysed a = analyse(trace_text(kLoop + words));

@@ -46,6 +46,7 @@ Analysed analyse(const std::vector<uint8_t>& bytes) {
                   {"test.bin", facts, profile, nullptr, nullptr, diag.trust, bytes.size()},
                   [](const Function&) { return Symbol{}; });
     add_cpu_times(out.report);
+    add_apportioned_times(out.report);
   } catch (const Unreadable& e) {
     out.unreadable = true;
     out.reason = e.what();

@@ -202,14 +202,15 @@ Report report_of(const std::vector<uint8_t>& bytes, const Wish& wish, size_t wor
                   &preview.functions, nullptr};
   CallVerdicts verdicts = find_verdicts(plan, no_symbols, input, std::max<size_t>(workers, 1));
   input.rewind();
-  plan.verdicts = &verdicts;
+  if (wish.filter.needs_verdicts()) plan.verdicts = &verdicts;  // As the pipeline does.
   EmptyObserver empty;
   std::deque<Watching> watching;
   auto make = [&](const TraceFacts& mine) {
     auto sink = std::make_unique<FilteredProfile>(plan, mine, facts.functions, no_symbols);
     if (wish.observer == Wish::Observer::kEmpty) sink->calls = {&empty};
-    if (wish.observer != Wish::Observer::kViews) return sink;
     Watching& w = watching.emplace_back(wish);
+    if (wish.coroutines) sink->coroutines = &w.coroutines;
+    if (wish.observer != Wish::Observer::kViews) return sink;
     sink->slow = &w.slow;
     sink->coroutines = &w.coroutines;
     sink->timeline = &w.timeline;

@@ -29,6 +29,7 @@ struct Wish {
   size_t limit = 0;  // Of slow calls and coroutines.
   // What gets single calls: all views, an observer that does nothing, or none.
   enum class Observer { kViews, kEmpty, kNone } observer = Observer::kViews;
+  bool coroutines = false;  // The log of coroutines, whatever the observer.
 };
 
 // The filters of which there can be several, as bits: -F -N -C -H --function --kind -D -t --thread

@@ -73,7 +73,7 @@ def main():
     for title in peers:
         rows = found.pop(title)
         check(len(rows) >= 6 or "is not installed" in done.stdout, f"{title}: {sorted(rows)}")
-    events, slowdown, speed, threads, size = found.values()
+    events, slowdown, speed, loops, threads, size = found.values()
     for name in ("fib", "methods", "floats"):
         check(name in events, f"no row {name!r} in {sorted(events)}")
         check([cells[0] for cells in events[name]] == ["on", "off"], f"{name}: JIT on and off")
@@ -81,6 +81,9 @@ def main():
         check(all(int(cells[-1]) > 0 for cells in events[name]), f"{name}: no events")
     check_ratios(slowdown, [*PROGRAMS, "W1 fib", "W4 json", "geometric mean"], 6)
     check(sum("nodes" in name for name in speed) >= 6, sorted(speed))
+    multiplied = [cells for name in loops if name.isdigit() for cells in loops[name]]
+    check(len(multiplied) == 5, sorted(loops))
+    check(all(float(cells[1].replace(",", "")) > 0 for cells in multiplied), multiplied)
     check(len(threads) >= 8, sorted(threads))
     for name, rows in threads.items():
         for cells in rows if name != "input" else []:

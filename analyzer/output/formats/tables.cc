@@ -39,6 +39,11 @@ void write_samples_csv(std::ostream& out, const Report& report, const ExportOpti
   }
 }
 
+// A figure of single calls: empty if it is not known.
+std::string single(const ReportFunction& f, uint64_t ns) {
+  return f.knows_times() ? std::to_string(ns) : "";
+}
+
 }  // namespace
 
 void write_functions_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
@@ -49,9 +54,9 @@ void write_functions_csv(std::ostream& out, const Report& report, const ExportOp
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
     out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind)
-        << ',' << f.calls << ',' << f.complete << ',' << f.wall_ns << ',' << f.inclusive_ns << ','
-        << f.self_ns << ',' << f.min_ns << ',' << f.max_ns << ',' << f.average_ns() << ',' << f.hint
-        << ',' << f.inclusive_ns << '\n';
+        << ',' << f.calls << ',' << f.all_complete() << ',' << f.wall_ns << ',' << f.inclusive_ns
+        << ',' << f.self_ns << ',' << single(f, f.min_ns) << ',' << single(f, f.max_ns) << ','
+        << f.average_ns() << ',' << f.hint << ',' << f.inclusive_ns << '\n';
   }
 }
 

@@ -213,12 +213,13 @@ void write_column(std::ostream& out, const char* key, const Items& items, Get ge
 }
 
 // Writes durations of calls: [complete, min, average, max, wall, and if known p50, p90, p99, p99.9,
-// standard deviation], or 0.
+// standard deviation], or 0. Minimum and maximum are null if they are not known.
 void write_times(std::ostream& out, const ReportFunction& f) {
-  if (f.complete == 0 && f.wall_ns == 0) return void(out << '0');
-  out << '[' << f.complete << ',' << f.min_ns << ',' << f.average_ns() << ',' << f.max_ns << ','
-      << f.wall_ns;
-  if (!f.times.buckets.empty()) {
+  if (f.all_complete() == 0 && f.wall_ns == 0) return void(out << '0');
+  const auto single = [&f](uint64_t ns) { return f.knows_times() ? std::to_string(ns) : "null"; };
+  out << '[' << f.all_complete() << ',' << single(f.min_ns) << ',' << f.average_ns() << ','
+      << single(f.max_ns) << ',' << f.wall_ns;
+  if (!f.times.buckets.empty() && f.knows_times()) {
     for (double percent : {50.0, 90.0, 99.0, 99.9})
       out << ',' << f.times.percentile(percent, f.min_ns, f.max_ns);
     out << ',' << static_cast<uint64_t>(deviation(f.complete, f.sum_ns, f.times.squares));
@@ -268,6 +269,15 @@ void write_functions(std::ostream& out, const FlameInput& input, const PackedTre
                  [](auto* f) { return f->has_cpu_times() ? f->cpu_ns : 0; });
     write_column(out, "selfCpu", input.functions,
                  [](auto* f) { return f->has_cpu_times() ? f->self_cpu_ns : 0; });
+  }
+  const auto has_apportioned = [](const ReportFunction* f) {
+    return f->segments->apportioned_ns > 0;
+  };
+  if (std::any_of(input.functions.begin(), input.functions.end(), has_apportioned)) {
+    write_column(out, "apportioned", input.functions,
+                 [](auto* f) { return f->segments->apportioned_ns; });
+    write_column(out, "selfApportioned", input.functions,
+                 [](auto* f) { return f->segments->self_apportioned_ns; });
   }
   out << ",\"times\":";
   write_array(out, input.functions, [&](auto* f) { write_times(out, *f); });

@@ -21,6 +21,7 @@ export function readProfile(text) {
     self: from.self[id],
     before: meta.diff ? { calls: from.beforeCalls[id], inclusive: from.beforeInclusive[id], self: from.beforeSelf[id] } : null,
     times: readTimes(from.times[id]),
+    apportioned: from.apportioned ? { inclusive: from.apportioned[id], self: from.selfApportioned[id] } : null,
     cpu: from.cpu ? { inclusive: from.cpu[id], self: from.selfCpu[id] } : null,  // if CPU times are known
   }));
   addPseudo(functions, "[pruned]", "call paths too small to keep", "pseudo");

@@ -64,11 +64,15 @@ export function functionRows(func, total, before) {
   for (const [label, time] of [["inclusive", sums.inclusive], ["self", sums.self]]) {
     rows.push([label, `${formatTime(time)} (${formatShare(time, total)})`]);
   }
-  const { times, cpu } = func;
+  const { times, cpu, apportioned } = func;
+  if (apportioned?.inclusive && !before) {
+    rows.push(["of it apportioned in compiled code, self", `${formatTime(apportioned.inclusive)}, ${formatTime(apportioned.self)}`]);
+  }
   if (cpu && !before) rows.push(["CPU time, self", `${formatTime(cpu.inclusive)}, ${formatTime(cpu.self)}`]);
   if (times?.wall > func.inclusive * 1.001) rows.push(["including suspended time", formatTime(times.wall)]);
   if (!times?.complete) return rows;
   rows.push(["average call", formatTime(times.average)]);
+  if (times.min === null) return [...rows, ["shortest, longest", "not known: calls inside compiled segments"]];
   rows.push(["shortest, longest", `${formatTime(times.min)}, ${formatTime(times.max)}`]);
   if (times.p50 === undefined) return rows;
   rows.push(["median, p90", `${formatTime(times.p50)}, ${formatTime(times.p90)}`]);
