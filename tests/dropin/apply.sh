@@ -156,5 +156,10 @@ toy_tree "$scratch/readonly" 2.1.ROLLING openresty
 chmod -R a-w "$scratch/readonly"
 untouched 5 "not writable" "$scratch/readonly" "${as_user[@]}" "$scratch/own/scripts/apply" "$scratch/readonly"
 chmod -R a+w "$scratch/readonly"
-mkdir "$scratch/readonly/src/lj_toy.c.luatrace-new" # stands for a full disk: the copy fails half way
+mkdir "$scratch/readonly/src/.luatrace-new"
 untouched 5 "cannot be written" "$scratch/readonly"
+rmdir "$scratch/readonly/src/.luatrace-new"
+mkdir "$scratch/full" # stands for a full disk: copying into the tree fails half way
+printf '#!/bin/sh\n%s "$@"\ncase $* in *.luatrace-new*) exit 1 ;; esac\n' "$(command -v cp)" >"$scratch/full/cp"
+chmod +x "$scratch/full/cp"
+untouched 5 "cannot be written" "$scratch/readonly" env PATH="$scratch/full:$PATH" "$apply" "$scratch/readonly"

@@ -11,14 +11,14 @@ jq -r '.tests[] | select(.command) | [.name, .command[0],
     ([.properties[] | select(.name == "SKIP_REGULAR_EXPRESSION")] | length | tostring)] | @tsv' \
   "$scratch/tests.json" >"$scratch/tests"
 [ "$(wc -l <"$scratch/tests")" -gt 50 ] || fail "ctest lists no tests"
-cases=0
+# The programs that have GoogleTest in them; scripts may name it.
 declare -A google
+while IFS= read -r program; do
+  [ "$(head -c 4 "$program")" != $'\x7fELF' ] || google[$program]=yes
+done < <(cut -f 2 "$scratch/tests" | sort -u | tr '\n' '\0' | xargs -0 grep -las gtest_list_tests)
+cases=0
 while IFS=$'\t' read -r name program filter skips; do
-  if [ -z "${google[$program]-}" ]; then
-    google[$program]=no
-    [ "$(head -c 4 "$program" 2>/dev/null)" != $'\x7fELF' ] || ! grep -q gtest_list_tests "$program" || google[$program]=yes
-  fi
-  [ "${google[$program]}" = yes ] || continue
+  [ "${google[$program]-}" = yes ] || continue
   cases=$((cases + 1))
   [[ $filter == --gtest_filter=* && $filter != *'*'* && $skips -gt 0 ]] ||
     fail "$name is a whole GoogleTest program ($program): add it by add_google_tests()"

@@ -4,14 +4,13 @@
 source "$(dirname "$0")/../lib.sh"
 cd "$(dirname "$0")/../.."
 
+# "PAGE -> LINK" of each link to another file.
+scripts/files | grep '\.md$' | tr '\n' '\0' | xargs -0 grep -oHE '\]\([^) ]+\)' |
+  sed -E 's/:\]\(/ -> /; s/\)$//' | grep -vE '^[^ ]* -> (https?[^ ]*://|#|mailto:)' >"$scratch/links"
 broken=()
-count=0
-while IFS= read -r page; do
-  while IFS= read -r link; do
-    case $link in http*://* | '#'* | mailto:*) continue ;; esac
-    count=$((count + 1))
-    [ -e "$(dirname "$page")/${link%%#*}" ] || broken+=("$page -> $link")
-  done < <(grep -oE '\]\([^) ]+\)' "$page" | sed 's/^](//; s/)$//')
-done < <(scripts/files | grep '\.md$')
-[ $count -gt 0 ] || fail "no links were found"
+while read -r page _ link; do
+  case $page in */*) folder=${page%/*} ;; *) folder=. ;; esac
+  [ -e "$folder/${link%%#*}" ] || broken+=("$page -> $link")
+done <"$scratch/links"
+[ -s "$scratch/links" ] || fail "no links were found"
 [ ${#broken[@]} -eq 0 ] || fail "$(printf 'broken links:\n'; printf '  %s\n' "${broken[@]}")"

@@ -4,6 +4,7 @@
 // of a GoogleTest name, and unique.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@ struct Mode {
   std::vector<std::string> flags;   // options for luajit
   std::vector<std::string> record;  // options for luatrace-record
 };
+// For GoogleTest, which would print the bytes of each case's mode whenever one case is run.
+inline void PrintTo(const Mode& mode, std::ostream* out) {
+  *out << mode.name;
+}
 
 // All modes: the default flavour and its assert build with the JIT on, off,
 // eager and without optimisations, compiled code also as segments; the other flavours off and
