@@ -222,7 +222,7 @@ void FilteredProfile::count(Coroutine& co, const Place& p) {
 
 // The call on top ends.
 void FilteredProfile::report_end(const Coroutine& co, uint64_t now, bool begun) {
-  CallEnd end{co.ending, begun, 0};
+  CallEnd end{co.ending, begun, 0, co.inside};
   if (requests) {
     const RequestStream::Work work = request_stream_->work_of(co);
     if (co.ending == CallEnding::kOpen)
@@ -305,7 +305,7 @@ void FilteredProfile::report_run_opened(const Coroutine& co, uint32_t index, uin
 
 void FilteredProfile::report_run_closed(const Coroutine& co, uint32_t index, uint64_t now,
                                         uint64_t running) {
-  const CallEnd end{CallEnding::kReturn, running != kNotSeen, run_.request};
+  const CallEnd end{CallEnding::kReturn, running != kNotSeen, run_.request, co.inside};
   for (auto* o : calls) o->run_closed(co, index, now, end);
 }
 
@@ -349,7 +349,8 @@ void FilteredProfile::add_self_time(Machine& machine, uint64_t from, uint64_t to
   Coroutine& co = machine.current();
   if (requests) {
     const uint64_t ticks = requests->range().clamp(to) - requests->range().clamp(from);
-    add_to_request(co, request_stream_->ran(co, from, to, facts_.clock), {0, 0, 0, ticks, 0});
+    add_to_request(co, request_stream_->ran(co, from, to, facts_.clock),
+                   {0, 0, 0, ticks, 0, machine.is_apportioned() ? ticks : 0});
   }
   follow_group(co);
   const TimeKind kind = time_kind(co);
@@ -409,9 +410,11 @@ void FilteredProfile::add_unknown_time(Coroutine& co, uint64_t ticks) {
 void FilteredProfile::add_self_time_at(Coroutine& co, uint64_t ticks) {
   const uint32_t raw = co.frames[co.top].node;
   machine_tree()[NodeId(raw)].self += ticks;
-  if (stream_->machine->is_apportioned()) add_apportioned(raw, ticks);
+  const bool apportioned = stream_->machine->is_apportioned();
+  if (apportioned) add_apportioned(raw, ticks);
   if (watch_.is_watching())
-    watch_.add(stream_->machine, co, placement_[raw].out, {0, 0, 0, ticks, 0});
+    watch_.add(stream_->machine, co, placement_[raw].out,
+               {0, 0, 0, ticks, 0, apportioned ? ticks : 0});
 }
 
 ThreadSums& FilteredProfile::thread_sums(ThreadId tid) {

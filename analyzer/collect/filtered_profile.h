@@ -33,6 +33,7 @@ struct CallEnd {
   CallEnding ending = CallEnding::kUnseen;
   bool begun = false;    // Its beginning was seen.
   uint32_t request = 0;  // The number of its request in its Lua VM; 0: none, or not followed.
+  bool inside = false;   // Of a segment: its times are apportioned (docs/semantics.md).
 };
 
 // Receives single calls in the order of events, for outputs that show them one by one. Times are

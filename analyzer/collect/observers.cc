@@ -96,6 +96,7 @@ void SlowCalls::add(WatchId watch, const CallTree& tree, NodeId root, NodeId nod
   sums.self += what.self;
   sums.calls += what.calls;
   sums.suspended += what.suspended;
+  sums.apportioned += what.apportioned;
 }
 
 void SlowCalls::finish(WatchId watch, SlowCall call, uint64_t end, const Clock& clock) {

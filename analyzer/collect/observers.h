@@ -30,6 +30,7 @@ struct SlowNode {
   uint64_t calls = 0;
   uint64_t self = 0;
   uint64_t suspended = 0;
+  uint64_t apportioned = 0;  // Of self: inside segments.
 };
 struct SlowCall {
   StreamId stream;

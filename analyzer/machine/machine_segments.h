@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "analyzer/machine/machine.h"
 
@@ -38,7 +39,7 @@ bool StackMachine<Sink>::multiply(const SegmentCue& cue) {
     if (!may_run() || now_ > block_end_ || cur_->ended) return false;
     if constexpr (requires { sink_.takes_repeats(); })
       if (!sink_.takes_repeats()) return false;
-    if (cue.tick < now_ || cue.tick - now_ + cue.ticks > until_border()) return false;
+    if (cue.tick < now_ || cue.tick - now_ + cue.all_ticks() > until_border()) return false;
     if constexpr (!Sink::kFrames) {
       add_repeated(cue);
     } else {
@@ -62,7 +63,12 @@ void StackMachine<Sink>::add_repeated(const SegmentCue& cue) {
   nodes_.assign(calls, cur_->frames[cur_->top].node);
   ticks_.assign(calls, 0);
   ticks_[0] = cue.tick - now_;
-  for (size_t i = 0; i <= events; i++) ticks_[body.innermost[i]] += body.share(i, cue.ticks);
+  uint64_t before = 0;
+  for (size_t i = 0; i <= events; i++) {
+    const uint64_t until = SegmentBody::until(*cue.first_code, i, cue.first_ticks) +
+                           SegmentBody::until(body.code, i, cue.ticks);
+    ticks_[body.innermost[i]] += until - std::exchange(before, until);
+  }
   pass_self_time(nodes_[0], ticks_[0]);
   for (size_t i = 1; i < calls; i++) {
     const SegmentBody::Call& call = body.calls[i];
@@ -71,11 +77,11 @@ void StackMachine<Sink>::add_repeated(const SegmentCue& cue) {
   }
   for (size_t i = calls - 1; i > 0; i--) {
     const SegmentBody::Call& call = body.calls[i];
-    sink_.repeated(nodes_[i], ids_(call.function), cue.times, ticks_[i]);
+    sink_.repeated(nodes_[i], ids_(call.function), cue.all_times(), ticks_[i]);
     ticks_[call.caller] += ticks_[i];
   }
-  now_ = cue.tick + cue.ticks;
-  records_ += cue.times * events;
+  now_ = cue.tick + cue.all_ticks();
+  records_ += cue.all_times() * events;
 }
 
 // As words, some at a time.
@@ -84,10 +90,18 @@ void StackMachine<Sink>::write_out(const SegmentCue& cue) {
   constexpr size_t kWords = 16384;
   const SegmentBody& body = *cue.body;
   const size_t events = body.events.size();
+  work_ += kWorkPerWord * events * cue.all_times();
+  for (size_t i = 0; i < events; i++)
+    written_.push_back((cue.tick + SegmentBody::until(*cue.first_code, i, cue.first_ticks))
+                           << LT_TIME_SHIFT |
+                       body.events[i]);
   std::vector<uint64_t> share(events + 1);
-  for (size_t i = 0; i <= events; i++) share[i] = body.share(i, cue.ticks);
-  work_ += kWorkPerWord * events * cue.times;
-  uint64_t now = cue.tick;
+  uint64_t before = 0;
+  for (size_t i = 0; i <= events; i++) {
+    const uint64_t until = SegmentBody::until(body.code, i, cue.ticks);
+    share[i] = until - std::exchange(before, until);
+  }
+  uint64_t now = cue.tick + cue.first_ticks;
   const auto flush = [this] {
     words(written_.data(), written_.data() + written_.size());
     written_.clear();

@@ -6,8 +6,8 @@
 // calls, and a sink of sums needs no single events. For others the machine writes them.
 //
 // Invariant: the sums over n iterations are the same either way. The ticks of all iterations
-// together are divided among the events of one by their code (share()), and each event's share
-// among the iterations (share_of()).
+// together are divided among the events of one by their code (until()), and each event's share
+// among the iterations (share_of()). The first iteration has code of its own, and its own ticks.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,15 @@ struct SegmentBody {
   std::vector<uint32_t> innermost;
 
   bool is_balanced() const { return !calls.empty(); }
-  // The ticks before event `i` (or the end), in all iterations, if there are `ticks` in all.
-  uint64_t share(size_t i, uint64_t ticks) const {
-    return until(i, ticks) - (i ? until(i - 1, ticks) : 0);
+  // The ticks before event `i` (or the end) and those before it, by this code, of `ticks` in all.
+  static uint64_t until(const std::vector<uint64_t>& code, size_t i, uint64_t ticks) {
+    const uint64_t all = code.back();
+    if (i + 1 == code.size() || all == 0) return i + 1 == code.size() ? ticks : 0;
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(ticks) * code[i] / all);
   }
   // Those before the beginning of iteration `turn` of `times`, if there are `share` in all.
   static uint64_t share_of(uint64_t share, uint64_t turn, uint64_t times) {
     return static_cast<uint64_t>(static_cast<unsigned __int128>(share) * turn / times);
-  }
-
- private:
-  uint64_t until(size_t i, uint64_t ticks) const {
-    const uint64_t all = code.back();
-    if (i == events.size() || all == 0) return i == events.size() ? ticks : 0;
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(ticks) * code[i] / all);
   }
 };
 
@@ -53,14 +48,19 @@ struct SegmentCue {
   enum Kind : uint8_t {
     kApportioned,  // The times from this tick on are apportioned, ...
     kExact,        // ... until this one; those after it are exact.
-    kRepeat        // `times` iterations of `body` from this tick on, in all `ticks`.
+    kRepeat        // Iterations of `body` from this tick on: one, then `times` more.
   };
   Kind kind = kApportioned;
   size_t at = 0;  // Before this word.
   uint64_t tick = 0;
-  uint64_t ticks = 0;
+  uint64_t first_ticks = 0;  // Of the first iteration,
+  uint64_t ticks = 0;        // and of the others together.
   uint64_t times = 0;
   const SegmentBody* body = nullptr;
+  const std::vector<uint64_t>* first_code = nullptr;  // As body->code, of the first one.
+
+  uint64_t all_ticks() const { return first_ticks + ticks; }
+  uint64_t all_times() const { return 1 + times; }
 };
 
 }  // namespace luatrace::analyze

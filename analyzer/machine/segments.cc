@@ -148,10 +148,14 @@ void SegmentExpander::each_run(const Part& part, Each each) const {
                std::max(skipped, t.place[part.place])});
     return;
   }
-  each(Run{part.skip, n, first.data(), skipped, first[n]});
-  const uint64_t more = part.iterations - 1;
+  const uint64_t more = part.iterations - 1, whole = more + (part.skip == 0);
+  const bool multiplies = n != 0 && whole >= kMinTimes && t.body.is_balanced();
+  if (part.skip != 0 || !multiplies) each(Run{part.skip, n, first.data(), skipped, first[n]});
   if (n == 0) each(Run{0, 0, code.data(), 0, more * code[0]});
-  if (n != 0 && more != 0) each(Run{0, n, code.data(), 0, code[n], more});
+  if (multiplies)
+    each(Run{0, n, code.data(), 0, code[n], whole - 1, part.skip == 0 ? &first : &code});
+  else if (n != 0 && more != 0)
+    each(Run{0, n, code.data(), 0, code[n], more});
   each(Run{0, part.rest(), code.data(), 0, t.place[part.place]});
 }
 
@@ -161,7 +165,7 @@ SegmentExpander::Scale SegmentExpander::scale_until(uint64_t to) const {
   uint64_t weight = 1, loops = 0;
   for (const Part& part : pending_) {
     each_run(part, [&](const Run& run) {
-      weight += run.times * run.bytes();
+      weight += run.all_bytes();
       loops += part.trace->loops ? run.times : 0;
     });
   }
@@ -184,13 +188,16 @@ void SegmentExpander::write_run(const Trace& trace, const Run& run, const Scale&
 }
 
 // Leaves the iterations to the stack machine.
-void SegmentExpander::repeat(const SegmentBody& body, uint64_t times, const Scale& scale,
+void SegmentExpander::repeat(const SegmentBody& body, const Run& run, const Scale& scale,
                              uint64_t& done) {
   const uint64_t begin = scale.at(done);
-  done += times * body.code.back();
+  done += run.first->back();
+  const uint64_t others = scale.at(done);
+  done += run.times * run.bytes();
   now_ = scale.at(done);
-  cues_.push_back({SegmentCue::kRepeat, out_.size(), begin, now_ - begin, times, &body});
-  records_out_ += times * body.events.size();
+  cues_.push_back({SegmentCue::kRepeat, out_.size(), begin, others - begin, now_ - others,
+                   run.times, &body, run.first});
+  records_out_ += (run.times + 1) * body.events.size();
   if (records_out_ >= kPieceRecords) give_piece();
 }
 
@@ -202,8 +209,7 @@ void SegmentExpander::write_pending(uint64_t to) {
   if (any) cues_.push_back({SegmentCue::kApportioned, out_.size(), now_});
   for (const Part& part : pending_)
     each_run(part, [&](const Run& run) {
-      const SegmentBody& body = part.trace->body;
-      if (run.times >= kMinTimes && body.is_balanced()) return repeat(body, run.times, scale, done);
+      if (run.first) return repeat(part.trace->body, run, scale, done);
       for (uint64_t i = 0; i < run.times; i++) write_run(*part.trace, run, scale, done);
     });
   if (any) cues_.push_back({SegmentCue::kExact, out_.size(), to});

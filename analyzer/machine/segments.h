@@ -57,13 +57,16 @@ class SegmentExpander {
     bool resumed;  // The first iteration is not the trace's first one.
     uint32_t rest() const { return trace->before[place]; }
   };
-  // Consecutive events of an iteration, `times` times; begin, end: the code that runs for them.
+  // Consecutive events of an iteration, `times` times; begin, end: the code that runs for them. If
+  // it is all of a balanced iteration, and there is a `first`: one more before, by that code.
   struct Run {
     uint32_t from, to;
     const uint64_t* code;
     uint64_t begin, end;
     uint64_t times = 1;
+    const std::vector<uint64_t>* first = nullptr;
     uint64_t bytes() const { return end - begin; }
+    uint64_t all_bytes() const { return times * bytes() + (first ? first->back() : 0); }
   };
   // How the time until the next exact one is apportioned: `done` is the code before an event.
   struct Scale {
@@ -82,7 +85,7 @@ class SegmentExpander {
   void segment(const Record& r, uint64_t tick);
   Scale scale_until(uint64_t to) const;
   void write_run(const Trace& trace, const Run& run, const Scale& scale, uint64_t& done);
-  void repeat(const SegmentBody& body, uint64_t times, const Scale& scale, uint64_t& done);
+  void repeat(const SegmentBody& body, const Run& run, const Scale& scale, uint64_t& done);
   void write_pending(uint64_t tick);
   void lose(uint64_t tick, uint64_t id);
   void record(const Record& r);

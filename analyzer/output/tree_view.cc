@@ -185,6 +185,15 @@ ViewTree in_canonical_order(const Report& report, CallTree&& tree,
                             std::move(inclusive));
 }
 
+// `self`: by node, of its self time. If the report has any, so has each of its trees: tables of one
+// name have the same columns.
+void set_apportioned(ViewTree& tree, const Report& report, std::vector<uint64_t> self) {
+  if (!report.apportioned_ns) return;
+  tree.apportioned = std::move(self);
+  tree.apportioned_inclusive =
+      subtree_sums(*tree.tree, [&](NodeId i) { return tree.apportioned[i]; });
+}
+
 }  // namespace
 
 Table tree_view(const Report& report, const ViewOptions& options) {
@@ -197,10 +206,9 @@ Table tree_view(const Report& report, const ViewOptions& options) {
         subtree_sums(report.tree, [&](NodeId i) { return report.cpu.off.at(i); });
   }
   if (report.apportioned_ns) {
-    for (NodeId i{0}; i < report.tree.size(); ++i)
-      tree.apportioned.push_back(report.apportioned.at(i));
-    tree.apportioned_inclusive =
-        subtree_sums(report.tree, [&](NodeId i) { return report.apportioned.at(i); });
+    std::vector<uint64_t> apportioned;
+    for (NodeId i{0}; i < report.tree.size(); ++i) apportioned.push_back(report.apportioned.at(i));
+    set_apportioned(tree, report, std::move(apportioned));
   }
   if (options.compensate) tree.corrected = compensate(report).nodes;
   return make_table(report, std::move(tree), options, "tree", "");
@@ -348,15 +356,17 @@ void add_slow_node(CallTree& tree, NodeId parent, const SlowNode& from) {
 }
 
 // The call itself is node 1.
-ViewTree slow_tree(const ReportSlowCall& call) {
+ViewTree slow_tree(const Report& report, const ReportSlowCall& call) {
   auto tree = std::make_shared<CallTree>();
-  std::vector<uint64_t> suspended(1);
+  std::vector<uint64_t> suspended(1), apportioned(1);
   for (const SlowNode& n : call.nodes) {
     add_slow_node(*tree, tree->size() == 1 ? kRootNode : NodeId(n.parent + 1), n);
     suspended.push_back(n.suspended);
+    apportioned.push_back(n.apportioned);
   }
   ViewTree out = numbered_as_added(std::move(tree), NodeId{1});
   out.suspended = std::make_shared<const std::vector<uint64_t>>(std::move(suspended));
+  set_apportioned(out, report, std::move(apportioned));
   return out;
 }
 
@@ -369,7 +379,7 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
     t.name = "slow";
     t.heading = slow_heading(report, *call);
     const auto first = slow_columns(t, report, *call, out.size() + 1);
-    add_tree(t, report, slow_tree(*call), options.limit ? kSlowRows : 0, first);
+    add_tree(t, report, slow_tree(report, *call), options.limit ? kSlowRows : 0, first);
     out.push_back(std::move(t));
   }
   Table last;
@@ -385,11 +395,17 @@ std::vector<Table> slow_views(const Report& report, const ViewOptions& options) 
 Table request_tree_view(const Report& report, const std::vector<SlowNode>& nodes,
                         const ViewOptions& options) {
   auto tree = std::make_shared<CallTree>();
-  for (size_t i = 1; i < nodes.size(); i++) add_slow_node(*tree, NodeId(nodes[i].parent), nodes[i]);
+  std::vector<uint64_t> apportioned(1);
+  for (size_t i = 1; i < nodes.size(); i++) {
+    add_slow_node(*tree, NodeId(nodes[i].parent), nodes[i]);
+    apportioned.push_back(nodes[i].apportioned);
+  }
+  ViewTree shown = numbered_as_added(std::move(tree), kRootNode);
+  set_apportioned(shown, report, std::move(apportioned));
   Table t;
   t.name = "request_tree";
   t.heading = "what it ran";
-  add_tree(t, report, numbered_as_added(std::move(tree), kRootNode), options.tree_limit(), {});
+  add_tree(t, report, std::move(shown), options.tree_limit(), {});
   for (Column& c : t.columns) c.former.clear();
   return t;
 }

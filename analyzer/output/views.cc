@@ -173,6 +173,12 @@ Row report_row(const std::vector<Field>& fields, const ReportFunction& f, uint64
   return row;
 }
 
+void add_apportioned_cells(Row& row, const SegmentFigures& f) {
+  row.push_back(Cell::of_time(f.apportioned_ns));
+  row.push_back(Cell::of_time(f.self_apportioned_ns));
+  row.push_back(Cell::of_count(f.inside));
+}
+
 Table report_view(const Report& report, const ViewOptions& options) {
   Table t;
   t.name = "report";
@@ -184,14 +190,17 @@ Table report_view(const Report& report, const ViewOptions& options) {
   mark_sorted_field(t, options.sort);
   std::vector<Corrected> corrected;
   if (options.compensate) corrected = compensate(report).functions;
+  const bool apportioned = report.apportioned_ns;
+  if (apportioned) add_data_columns(t, {"apportioned_ns", "self_apportioned_ns", "inside"});
   auto order = sorted_functions(report, options.sort);
   const size_t count = order.size();
   t.rows.add(count, [&report, fields = std::move(fields), corrected = std::move(corrected),
-                     order = std::move(order)](size_t n) {
+                     order = std::move(order), apportioned](size_t n) {
     const ReportFunction& f = report.functions[order[n]];
     Row row = report_row(fields, f, report.self_ns);
     if (!corrected.empty()) add_corrected_cells(row, corrected[order[n]]);
     add_function_cells(row, f);
+    if (apportioned) add_apportioned_cells(row, *f.segments);
     return row;
   });
   limit_rows(t, options.limit);

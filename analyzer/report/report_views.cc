@@ -122,12 +122,13 @@ std::vector<SlowNode> Views::slow_nodes(const SlowCall& call) {
     const uint32_t parent = place.empty() ? UINT32_MAX : place[n.parent];
     const auto next = static_cast<uint32_t>(out.size());
     auto [it, fresh] = known.emplace(std::pair(parent, function(FunctionId(n.function))), next);
-    if (fresh) out.push_back({place.empty() ? 0 : parent, it->first.second, 0, 0, 0});
+    if (fresh) out.push_back({place.empty() ? 0 : parent, it->first.second});
     place.push_back(it->second);
     SlowNode& to = out[it->second];
     to.calls += n.calls;
     to.self += clock_.ns(self + n.self) - clock_.ns(self);
     to.suspended += clock_.ns(n.suspended);
+    to.apportioned += clock_.ns(self + n.apportioned) - clock_.ns(self);
     self += n.self;
   }
   return out;

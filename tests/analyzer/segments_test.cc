@@ -114,6 +114,56 @@ TEST(Segments, AParentThatDoesNotExistIsCounted) {
   EXPECT_EQ(a.trust().bad_records, 1u);
 }
 
+// Each trace is entered from an exit of the one before: a path of as many.
+std::string nested(uint32_t traces) {
+  std::string out;
+  for (uint32_t i = 0; i < traces; i++)
+    out += "segments 1:" + std::to_string(1 + 2 * i) + " parent=" + std::to_string(2 * i) +
+           " bytes=10 level=0 marks=1 @0+0 @2+10 1:2 2:2\n";
+  return out;
+}
+
+TEST(Segments, APathThatIsTooLongIsCounted) {
+  const auto follow = [](uint32_t traces) {
+    return analyse(trace_text(nested(traces) + "10 entry 1\n50 segment " +
+                              std::to_string(2 * traces) + "\n60 return 1\n"));
+  };
+  const Analysed longest = follow(LT_SEGMENT_PATH_MAX), more = follow(LT_SEGMENT_PATH_MAX + 1);
+  EXPECT_EQ(longest.trust().bad_records, 0u);
+  EXPECT_EQ(longest.function("f2").calls, LT_SEGMENT_PATH_MAX);
+  EXPECT_EQ(more.trust().bad_records, 1u);
+  for (const ReportFunction& f : more.report.functions) EXPECT_NE(f.name, "f2");
+  EXPECT_EQ(more.report.self_ns + more.report.gap_ns + more.report.idle_ns, more.report.traced_ns);
+}
+
+// As many iterations as a word may stand for, in words that say no time of their own, and the most
+// ticks that may pass: nothing overflows.
+TEST(Segments, TheMostIterationsAndTicksAreMultiplied) {
+  const std::string loop =
+      "segments 1:1 parent=0 trace=1 bytes=1048576 level=1 counts=1 marks=1 @0+0 @2+65535 1:2 "
+      "2:2\n";
+  const uint64_t times = uint64_t{LT_SEGMENT_LEVELS + 1} << 20, end = (uint64_t{1} << 39) - 100;
+  std::string words = "100 entry 1\n";
+  for (int i = 0; i < 40; i++) words += "100 segment 1 " + std::to_string(times - 1) + "\n";
+  words += std::to_string(end) + " segment 1 " + std::to_string(times - 1) + "\n";
+  const Analysed a = analyse(trace_text(loop + words + std::to_string(end) + " return 1\n"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.function("f2").calls, 41 * (times - 1));
+  EXPECT_EQ(a.function("f1").inclusive_ns, end - 100);
+  EXPECT_EQ(a.function("f1").self_ns + a.function("f2").self_ns, end - 100);
+}
+
+// The places around a description that is missing or false stand as they are.
+TEST(Segments, WordsAroundAForgedOneAreMultiplied) {
+  for (const char* const forged : {"segment 77 3", "segment 4 99999999", "segment 7 2"}) {
+    const Analysed a = analyse(trace_text(kLoop + "10 entry 1\n50 segment 4 9\n60 " + forged +
+                                          "\n70 entry 1\n90 segment 4 7\n99 return 1\n"));
+    EXPECT_EQ(a.trust().bad_records, 1u) << forged;
+    EXPECT_EQ(a.function("f2").calls, 16u) << forged;
+    EXPECT_EQ(a.function("f2").segments->inside, 16u) << forged;
+  }
+}
+
 TEST(Segments, DescriptionsThatCannotBeAreRefused) {
   for (const char* const wrong :
        {"segments 1:1 level=1 counts=1 marks=1 @2+0 1:2\n", "segments 1:1 marks=1 @0+0 4:2\n",

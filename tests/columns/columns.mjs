@@ -71,6 +71,11 @@ test("coroutines, errors, calls that were open", async () => {
   assert.equal(new Set(calls.map((c) => `${c.process}:${c.thread}:${c.vm}`)).size, 2);
 });
 
+test("calls inside compiled segments are marked", async () => {
+  const { calls } = await check(path.join(here, "../views/data/segments.txt"));
+  assert.deepEqual(calls.map((c) => [c.function.split(" ")[0], c.inside]), [["work", 1], ["work", 1], ["work", 1], ["exact", 0], ["main", 0]]);
+});
+
 test("labels and requests", async () => {
   const { calls } = await check(path.join(here, "../views/data/labels.txt"));
   const handles = calls.filter((c) => c.function.startsWith("handle")).map((c) => c.labels);

@@ -148,6 +148,17 @@ const char kCpu[] =
     "60 suspend yield\n70 cpu off ticks=18446744073709551615\n80 resume 2\n90 return 1\n"
     "95 suspend done\n100 stop close\n";
 
+// Segments: iterations that are multiplied, a side trace, places inside a trace, words without a
+// time of their own; the last four are false.
+const char kSegments[] =
+    "segments 1:1 parent=0 trace=1 bytes=100 level=1 counts=1 loop=2 marks=1 "
+    "@0+0 @0+0 @1+30 @0+50 @1+80 1:2 2:2\n"
+    "segments 1:6 parent=5 trace=2 bytes=40 level=1 loops=1 marks=1 @0+0 @3+40 2:2 1:3 2:3\n"
+    "segments 1:8 parent=2 trace=3 bytes=60 level=2 counts=1 marks=1 @0+0 @4+9 1:2 1:3 2:3 2:2\n"
+    "10 entry 1\n50 segment 4 9\n50 segment 9 3 300\n60 segment 1 1000\n90 segment 7 2\n"
+    "95 return 3\n96 entry 2\n97 return 2\n98 segment 3\n99 return 2\n120 segment 77 3\n"
+    "130 segment 4 99999999\n140 entry 1\n150 segment 9 4000000 4000000\n160 segment 6\n";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,6 +171,8 @@ int main(int argc, char** argv) {
     seed("file" + std::to_string(i), text.str());
   }
   seed("cpu", trace_text(kCpu));
+  seed("segments", trace_text(kSegments));
+  seed("short_segments", short_trace(trace_text(kSegments), 3));
   for (uint64_t n = 1; n <= 12; n++)
     seed("model" + std::to_string(n), trace_text(model::to_text(model::generate(n, 4 * n))));
   for (unsigned n = 1; n <= 12; n++)

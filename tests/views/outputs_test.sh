@@ -215,6 +215,33 @@ case_slow() {
     '60 1 suspend yield' '75 1 return 3' '80 1 resume 2' '85 1 return 2' '85 1 suspend done'
 }
 
+# Times apportioned in compiled segments are marked wherever they are shown; those of `exact` are not.
+case_segments() {
+  local seg=$data/segments.txt of='map([.name,.apportioned_ns//0,.self_apportioned_ns//0,.inside//0])'
+  same "rows" "main ~350 ~190 350
+exact 100 100 100
+work ~60 ~60 ~20" "$("$analyze" -q --report --fields inclusive,self,avg "$seg" | sed -n '/ ns/s/ ns//gp' | awk '{print $4, $1, $2, $3}')"
+  same "note" "  (~: more than 1 % of it is apportioned inside compiled segments; -: not known)" "$("$analyze" -q --report "$seg" | grep '~:')"
+  same "trust line" "42.9 % of the time apportioned inside compiled segments" "$("$analyze" --report "$seg" | sed -n 's/^trust:.*, //p')"
+  same "JSON" '[["exact",0,0,0],["main",150,90,0],["work",60,60,3]]' "$("$analyze" -q --json "$seg" | jq -c ".functions|$of")"
+  same "JSON, rows" '[["main",150,90,0],["exact",0,0,0],["work",60,60,3]]' "$("$analyze" -q --report --json "$seg" | jq -c ".report|$of")"
+  same "JSON, sum" 150 "$("$analyze" -q --json "$seg" | jq .trace.apportioned_ns)"
+  same "what is not known" '[null,null,20]' "$("$analyze" -q --json "$seg" | jq -c '.functions[2]|[.min_ns,.max_ns,.avg_ns]')"
+  same "--csv" "150,90,0 0,0,0 60,60,3" "$("$analyze" -q --csv --report "$seg" | tail -n +2 | grep -o '[0-9]*,[0-9]*,[0-9]*,[0-9]*$' | cut -d, -f1-3 | xargs)"
+  same "--format csv" "apportioned_ns,self_apportioned_ns,inside 150,90,0 0,0,0 60,60,3" \
+    "$("$analyze" -q --format csv -o - "$seg" | cut -d, -f15- | xargs)"
+  same "--format csv without segments" "function,file,line,kind,calls,complete,wall_ns,inclusive_ns,self_ns,min_ns,max_ns,avg_ns,hint,running_ns" \
+    "$("$analyze" -q --format csv -o - "$trace" | head -1)"
+  same "--slow" '[["main",150,90,0],["exact",0,0,0],["work",60,60,0]]' "$("$analyze" -q --json --slow main "$seg" | jq -c ".slow|$of")"
+  "$analyze" -q --slow main "$seg" >slow
+  same "--slow, rows" "main ~350 ~190
+exact 100 100
+work ~60 ~60" "$(sed -n '/^ *[0-9].*(x.lua/s/ ns//gp' slow | awk '{print $6, $2, $3}')"
+  "$analyze" -q --page=page.html "$seg" && grep -q '"apportioned":\[' page.html || fail "the page does not say what is apportioned"
+  "$analyze" -q --save-profile seg.prof "$seg"
+  same "a saved profile" "$("$analyze" -q --format csv -o - "$seg")" "$("$analyze" -q --format csv -o - seg.prof)"
+}
+
 # Short calls within each other that went through many threads: their pieces of time are not kept
 # once for each of them.
 case_memory() {

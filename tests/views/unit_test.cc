@@ -177,7 +177,7 @@ TEST(Histogram, PercentilesOfRandomValues) {
     h.add(FunctionId(3), v);
   }
   std::sort(values.begin(), values.end());
-  CallStats stats = h.stats(FunctionId(3));
+  CallTimes stats = h.stats(FunctionId(3));
   EXPECT_EQ(stats.complete, values.size());
   EXPECT_EQ(stats.min, values.front());
   EXPECT_EQ(stats.max, values.back());
@@ -222,7 +222,7 @@ TEST(Histogram, LaterIsTheSame) {
     }
     later.settle();
     for (FunctionId f; f < 400; ++f) {
-      const CallStats a = later.stats(f), b = now.stats(f);
+      const CallTimes a = later.stats(f), b = now.stats(f);
       ASSERT_EQ(std::tie(a.min, a.max, a.sum, a.complete),
                 std::tie(b.min, b.max, b.sum, b.complete))
           << f << ", " << clock.mult;

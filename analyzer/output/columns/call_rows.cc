@@ -26,7 +26,8 @@ std::vector<ParquetColumn> CallRows::columns() {
           {C::kText, "function"},        {C::kText, "caller"},
           {C::kInt64, "start_ns"},       {C::kInt64, "inclusive_ns"},
           {C::kInt64, "self_ns"},        {C::kInt64, "suspended_ns", true},
-          {C::kText, "beginning", true}, {C::kText, "end", true}};
+          {C::kText, "beginning", true}, {C::kText, "end", true},
+          {C::kInt32, "inside", true}};
 }
 
 CallRows::CallRows(ParquetFile& table, SliceNumbers& used, const TraceFacts& facts,
@@ -114,6 +115,7 @@ void CallRows::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint6
   put(kSuspended, wall_ns - std::min(wall_ns, inclusive_ns));
   table_.put(kBeginning, beginnings_[end_.begun]);
   table_.put(kEnd, ends_[static_cast<size_t>(end_.ending)]);
+  put(kInside, end_.inside);
   table_.end_row();
 }
 

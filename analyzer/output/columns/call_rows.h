@@ -38,7 +38,8 @@ class CallRows final : public CallObserver, private CallWriter {
     kSelf,
     kSuspended,
     kBeginning,
-    kEnd
+    kEnd,
+    kInside
   };
   static std::vector<ParquetColumn> columns();
 

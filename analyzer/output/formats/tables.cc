@@ -49,14 +49,19 @@ std::string single(const ReportFunction& f, uint64_t ns) {
 void write_functions_csv(std::ostream& out, const Report& report, const ExportOptions& options) {
   if (report.is_sampled()) return write_samples_csv(out, report, options);
   out << "function,file,line,kind,calls,complete,wall_ns,inclusive_ns,self_ns,min_ns,max_ns,"
-         "avg_ns,hint,running_ns\n";  // running_ns: the earlier name of inclusive_ns.
+         "avg_ns,hint,running_ns";  // running_ns: the earlier name of inclusive_ns.
+  out << (report.apportioned_ns ? ",apportioned_ns,self_apportioned_ns,inside\n" : "\n");
   for (uint32_t i : sorted(report, [](const ReportFunction& f) { return f.self_ns; })) {
     const ReportFunction& f = report.functions[i];
     const FrameName n = frame_name(f, options);
     out << csv_text(n.name) << ',' << csv_text(n.file) << ',' << n.line << ',' << kind_name(f.kind)
         << ',' << f.calls << ',' << f.all_complete() << ',' << f.wall_ns << ',' << f.inclusive_ns
         << ',' << f.self_ns << ',' << single(f, f.min_ns) << ',' << single(f, f.max_ns) << ','
-        << f.average_ns() << ',' << f.hint << ',' << f.inclusive_ns << '\n';
+        << f.average_ns() << ',' << f.hint << ',' << f.inclusive_ns;
+    if (report.apportioned_ns)
+      out << ',' << f.segments->apportioned_ns << ',' << f.segments->self_apportioned_ns << ','
+          << f.segments->inside;
+    out << '\n';
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the page shows of one box: the tooltip at the pointer, and the line below the graph.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { clickNode, hoverNode, makePage, openPage, startBrowser, textIn, textOf } from "./page.mjs";
 import { byFunction, inclusive, percent, sample, totalTime } from "./model.mjs";
@@ -45,6 +47,21 @@ test("the tooltip has the function's sums and statistics of its calls", async (t
     "median, p90": "200.7 µs, 401.4 µs", "p99, p99.9": "1.606 ms, 1.606 ms", "standard deviation": "305.2 µs",
   });
   assert.equal(beta.inclusive, 9_800_000);
+});
+
+test("times apportioned in compiled segments are said, and what is not known", async (t) => {
+  const { ANALYZE, PAGE_OUT, TRACES } = process.env;
+  const made = join(PAGE_OUT, "tooltip-segments.html");
+  execFileSync(ANALYZE, ["-q", `--page=${made}`, join(TRACES, "../views/data/segments.txt")]);
+  const page = await openPage(t, browser, made);
+  await hoverNode(page, "main/work");
+  const work = await tooltip(page, ".more");
+  assert.equal(work["of it apportioned in compiled code, self"], "60 ns, 60 ns");
+  assert.equal(work["shortest, longest"], "not known: calls inside compiled segments");
+  await hoverNode(page, "main/exact");
+  const exact = await tooltip(page, ".more");
+  assert.equal(exact["of it apportioned in compiled code, self"], undefined);
+  assert.equal(exact["shortest, longest"], "100 ns, 100 ns");
 });
 
 test("a name taken from a call is marked, and found without the mark", async (t) => {
