@@ -48,8 +48,7 @@ void WatchPrinter::write_some() {
 
 bool WatchPrinter::print() {
   if (options_.watch.empty()) return true;
-  for (const std::string& text : log_.messages(options_.verbose))
-    if (!options_.quiet) log(text);
+  for (const std::string& text : log_.messages(options_.verbose && !options_.quiet)) log(text);
   write_some();
   return !broken_;
 }

@@ -55,7 +55,7 @@ void OpenCalls::set_current(uint32_t id) {
 
 void OpenCalls::forget() {
   all_.clear();
-  calls_ = 0;
+  calls_ = marks_ = 0;
   lost_ = true;
   set_current(0);
 }
@@ -64,6 +64,7 @@ void OpenCalls::erase(uint32_t id) {
   const auto it = all_.find(id);
   if (it == all_.end()) return;
   clear(it->second);
+  marks_ -= it->second.marks.words();
   if (here_ == &it->second) here_ = nullptr;
   all_.erase(it);
 }
@@ -93,14 +94,37 @@ void OpenCalls::unwind(uint32_t n, bool to_depth) {
   if (c.calls.size() > keep) pop(c, c.calls.size() - keep);
 }
 
+// Beyond the limit the marks of a coroutine are not known.
+void OpenCalls::count_marks(Coroutine& c, size_t before) {
+  marks_ += c.marks.words() - before;
+  if (marks_ <= kMaxMarks) return;
+  marks_ -= c.marks.words();
+  c.marks.clear();
+}
+
 void OpenCalls::create(uint32_t id) {
-  const uint64_t request = co().request;
+  const Coroutine from = {.calls = {}, .request = co().request, .marks = co().marks};
   const uint32_t by = current_;
   set_current(id);
   Coroutine& c = co();
   if (c.calls.empty()) c.known = true;
-  c.request = request;
+  c.request = from.request;
+  const size_t before = c.marks.words();
+  c.marks.inherit(from.marks);
+  count_marks(c, before);
   set_current(by);
+}
+
+// A request, label or section of a coroutine that is known.
+void OpenCalls::say(uint32_t id, uint32_t sub, std::span<const uint64_t> r) {
+  const auto it = all_.find(id);
+  if (it == all_.end() && id != current_) return;
+  Coroutine& c = it != all_.end() ? it->second : co();
+  const size_t before = c.marks.words();
+  if (sub == LTX_REQUEST && r.size() > 2) c.request = r[2];
+  if (sub == LTX_LABEL) c.marks.label(r);
+  if (sub == LTX_MARK) c.marks.section(r);
+  count_marks(c, before);
 }
 
 void OpenCalls::extension(std::span<const uint64_t> r, uint32_t p) {
@@ -121,13 +145,13 @@ void OpenCalls::extension(std::span<const uint64_t> r, uint32_t p) {
     tid_ = lt_lo(r[3]);
     if (current_ == 0 && lt_lo(r[2]) != LT_ID_NONE) set_current(lt_lo(r[2]));
   }
-  if (sub == LTX_REQUEST && r.size() > 2) {
-    const auto it = all_.find(id);
-    if (it != all_.end()) it->second.request = r[2];
-  }
+  if (sub == LTX_REQUEST || sub == LTX_LABEL || sub == LTX_MARK) return say(id, sub, r);
   if (sub != LTX_STACK) return;
   set_current(id);
   clear(co());
+  const size_t marks = co().marks.words();
+  co().marks.clear_sections();  // those that are open follow
+  count_marks(co(), marks);
   co().known = true;
   co().yielded = false;
   co().more = r.size() > 2 ? r[2] - 1 : 0;  // its frames follow, perhaps in a later block
@@ -186,6 +210,8 @@ void OpenCalls::report_stack(std::vector<uint64_t>& out, uint64_t tick, uint32_t
     for (const uint32_t call : co.calls) put_id(out, tick, LT_FRAME, call);
   }
   if (co.request != 0) put_ext(out, tick, LTX_REQUEST, 0, {id, co.request});
+  co.marks.report_labels(out, tick, id);
+  if (co.known) co.marks.report_sections(out, tick, id);
 }
 
 // The current coroutine and those that have resumed it, outermost first.

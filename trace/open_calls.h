@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// OpenCalls: which calls are open in each coroutine of a stream, after the event words that it has
-// seen; and the words that report them to a reader who has not. With it a trace may begin anywhere.
-// Invariants: what is not known (after a loss, or beyond the limits below) is never reported, so a
-// reader takes it for unknown; whatever the words are, memory is bounded by kMaxCalls and
-// kMaxCoroutines. The meaning of each record is that of docs/semantics.md.
+// OpenCalls: which calls are open in each coroutine of a stream, and what the program said of it
+// (request, labels, sections), after the event words that this has seen; and the words that report
+// them to a reader who has not. With it a trace may begin anywhere. Invariants: what is not known
+// (after a loss, or beyond the limits below) is never reported, so a reader takes it for unknown;
+// whatever the words are, memory is bounded by kMaxCalls, kMaxCoroutines and kMaxMarks. The meaning
+// of each record is that of docs/semantics.md.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +14,22 @@
 #include <vector>
 
 #include "luatrace_format.h"
+#include "trace/marks.h"
 
 namespace luatrace {
 
 class OpenCalls {
  public:
   static constexpr size_t kMaxCalls = 4u << 20, kMaxCoroutines = 1u << 18;
+  static constexpr size_t kMaxMarks = 4u << 20;  // words
 
   struct Coroutine {
     std::vector<uint32_t> calls;  // ids of functions, outermost first
     uint64_t request = 0;         // + 1; 0: not known
-    uint64_t more = 0;            // frames that a report of its stack still lacks
-    uint32_t resumer = 0;         // 0: none, or not known
-    bool known = false;           // these are all
+    Marks marks;
+    uint64_t more = 0;     // frames that a report of its stack still lacks
+    uint32_t resumer = 0;  // 0: none, or not known
+    bool known = false;    // these are all
     bool yielded = false;
   };
 
@@ -61,6 +65,8 @@ class OpenCalls {
   void extension(std::span<const uint64_t> r, uint32_t payload);
   void unwind(uint32_t n, bool to_depth);
   void create(uint32_t id);
+  void say(uint32_t id, uint32_t sub, std::span<const uint64_t> r);
+  void count_marks(Coroutine& c, size_t before);
   std::vector<uint32_t> running() const;
 
   std::unordered_map<uint32_t, Coroutine> all_;
@@ -68,6 +74,7 @@ class OpenCalls {
   uint32_t current_ = 0;       // 0: not known
   uint32_t tid_ = 0;
   size_t calls_ = 0;   // open, of all
+  size_t marks_ = 0;   // words, of all
   bool lost_ = false;  // coroutines that are not in all_ are not known
 };
 

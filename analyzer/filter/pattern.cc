@@ -37,10 +37,11 @@ bool is_regex(const std::string& text) {
 }
 
 // Names that reports show must match themselves even where they look like a glob: the leading [ of
-// a location or pseudo-function ([string "return 1"]:1, [builtin]) is literal.
+// a location or pseudo-function ([string "return 1"]:1, [builtin], [GC]) is literal.
 std::string with_literal_bracket(std::string text) {
-  for (const char* begin : {"[string \"", "[string]", "[C]", "[builtin]", "[coroutines]",
-                            "[suspended]", "[pruned]", "[unknown callers]"})
+  for (const char* begin :
+       {"[string \"", "[string]", "[C]", "[builtin]", "[coroutines]", "[suspended]", "[pruned]",
+        "[unknown callers]", "[GC]", "[JIT]", "[luatrace]", "[section] "})
     if (text.starts_with(begin)) {
       text.insert(0, "\\");
       break;
@@ -158,7 +159,7 @@ bool FunctionPattern::matches(const FunctionName& f) const {
   std::string name = display_name(f), place = display_place(f);
   if (is_main_chunk(f) && matches_shown(kMainChunk, place)) return true;
   if (regex_) return matches_shown(name, place);
-  if (name == text_) return true;  // `[GC]`, which is a glob, too.
+  if (name == text_) return true;  // Also where it is a glob.
   if (f.kind == FunctionKind::kC && matches_place(file_name(f))) return true;  // With any offset.
   if (matches_name(f, name)) return true;
   if (!f.name.empty() && f.kind == FunctionKind::kLua && matches_name(f, f.name)) return true;

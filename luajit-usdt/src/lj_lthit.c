@@ -171,8 +171,10 @@ static Cell constant(const LTItem *t)
   return c;
 }
 
+/* What there is no value of is not true. */
 static int is_true(const Cell *c)
 {
+  if (c->type == C_OTHER) return c->id != 0;
   return c->type == C_BOOL ? c->n != 0 : c->type != C_NIL;
 }
 

@@ -118,12 +118,23 @@ static void warn_failed(int error)
   fprintf(stderr, "luatrace: " LT_ENV_USER ": out: %s; lines are missing\n", strerror(error));
 }
 
+/* The program has closed the descriptor, as daemons do. Open the file again, unless its name has
+** another meaning in the program's folder of now. Returns whether lines can be written. */
+static int open_again(void)
+{
+  int error = EBADF;
+  if (!file.name || failed) return 0;
+  if (*file.name == '/' && (error = open_file()) == 0) return 1;
+  warn_failed(error);
+  return 0;
+}
+
 static void put_line(LTText *l)
 {
   int olderr = errno;
   l->s[l->n++] = '\n';
   follow_fork();
-  if (may_write()) {
+  if (may_write() || open_again()) {
     ssize_t n = write(to.fd, l->s, l->n);
     if (n != (ssize_t)l->n) warn_failed(n < 0 ? errno : ENOSPC);
   }

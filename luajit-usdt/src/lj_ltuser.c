@@ -96,7 +96,7 @@ const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function do
   if (!done || !number) return "the function to call, or the place of the number, is missing";
   if (!lua_isfunction(L, index)) return "only functions can be hooked";
   addr = hooked_address(L, index);
-  if (!addr) return "this library function has no events";
+  if (!addr) return "this library function cannot be hooked, or has no events without c_functions=\"all\"";
   *number = lj_lthook_add(G(L), addr, done, data);
   if (!*number) return "too many hooks";
   hooks_changed(L);

@@ -166,6 +166,7 @@ void SlowTrees::begin_tree(Stream& s, Source& source) {
   OpenCalls::Coroutine empty;
   empty.known = true;
   empty.request = s.open.here().request;
+  empty.marks.inherit(s.open.here().marks);
   OpenCalls::report_stack(tree.words, s.tick, tree.coroutine, empty);
   words_ += tree.words.size();
   adopt(s, source, tree, tree.coroutine, false);
@@ -182,7 +183,7 @@ void SlowTrees::before(Stream& s, std::span<const uint64_t> r, bool watched) {
     append_unwind(s, source, *tree, r);
   else if (tree != nullptr)
     append(source, *tree, r);
-  if ((sub == LTX_COLLECT || sub == LTX_REQUEST) && r.size() > 1) {
+  if ((sub == LTX_COLLECT || sub == LTX_REQUEST || sub == LTX_LABEL) && r.size() > 1) {
     Tree* const other = owner(source, lt_lo(r[1]));
     if (other != nullptr && other != tree) append(source, *other, r);
     if (sub == LTX_COLLECT) source.owners.erase(lt_lo(r[1]));

@@ -52,6 +52,21 @@ case $1 in
       local function f() end
       if ffi.C.fork() == 0 then f() else ffi.C.wait(nil) end'
     same "files of a process and its child" "$(ls "$scratch/forks" | wc -l)" 2
+    # A program that closes all descriptors, as a daemon does: the file is opened again, if its name is absolute.
+    cat >"$scratch/daemon.lua" <<'END'
+local ffi = require "ffi"
+ffi.cdef "int close(int);"
+local function work() end
+work()
+for fd = 3, 1023 do ffi.C.close(fd) end
+for _ = 1, 100 do work() end
+END
+    LUATRACE=mode=trace,out=$scratch/closed luajit "$scratch/daemon.lua" 2>"$err"
+    same "lines around close()" "$(grep -c ' work$' "$scratch/closed")" 101
+    same "messages" "$(cat "$err")" ""
+    (cd "$scratch" && LUATRACE=mode=trace,out=relative luajit daemon.lua 2>"$err")
+    same "lines before close()" "$(grep -c ' work$' "$scratch/relative")" 1
+    same "said of the others" "$(grep -c 'LUATRACE: out: Bad file descriptor; lines are missing' "$err")" 1
     # A closed standard error is not another file's.
     LUATRACE=mode=trace luajit "$program" own "$scratch/own" >"$scratch/out" 2>&-
     same "what a file has that got the number of standard error" "$(cat "$scratch/own")" "only this"

@@ -26,7 +26,8 @@ void random_record(std::mt19937& rng, Words& w) {
     w.push_back(lt_word(1, big ? LT_PAYLOAD_BIG : id, kind));
     if (big) w.push_back(id);
   };
-  switch (rng() % 16) {
+  const uint64_t key = 1 + rng() % 3, value = rng() % 3, name = 1 + rng() % 3;
+  switch (rng() % 20) {
     case 0:
       return w.push_back(lt_word(1, co, LT_RESUME));
     case 1:
@@ -49,8 +50,16 @@ void random_record(std::mt19937& rng, Words& w) {
       if (rng() % 20 == 0) ext(w, LTX_LOSS, 0, {9, 1});
       return;
     case 9:
+      if (value == 0) return ext(w, LTX_LABEL, LTL_SET, {lt_pack(co, 1), key});
+      return ext(w, LTX_LABEL, LTL_SET, {lt_pack(co, 1), key, value});
     case 10:
+      if (rng() % 9 == 0) return ext(w, LTX_LABEL, LTL_CLEAR, {lt_pack(co, 0)});
+      return ext(w, LTX_MARK, LTM_BEGIN, {co, name, 9});
     case 11:
+      return ext(w, LTX_MARK, rng() % 3 == 0 ? LTM_OPEN : LTM_END, {co, name, 9});
+    case 12:
+    case 13:
+    case 14:
       return plain(LT_RETURN);
     default:
       return plain(LT_ENTRY);
@@ -66,6 +75,7 @@ void expect_same(const OpenCalls& all, const OpenCalls& rest, const std::string&
     EXPECT_EQ(a->calls, b->calls) << where << ", coroutine " << id;
     EXPECT_TRUE(b->known) << where << ", coroutine " << id;
     EXPECT_EQ(a->request, b->request) << where << ", coroutine " << id;
+    EXPECT_TRUE(a->marks == b->marks) << where << ", coroutine " << id;
   }
 }
 
@@ -134,6 +144,29 @@ TEST(OpenCalls, MemoryIsBounded) {
   }
   all.apply(resumes);
   EXPECT_EQ(all.find(1), nullptr);
+}
+
+TEST(OpenCalls, MarksAreBoundedAndEnd) {
+  Words w;
+  ext(w, LTX_STACK, 0, {1, 1});
+  for (uint64_t key = 1; key <= 2 * Marks::kMaxLabels; key++)
+    ext(w, LTX_LABEL, LTL_SET, {lt_pack(1, 1), key, 7});
+  OpenCalls all;
+  all.apply(w);
+  const Marks marks = all.find(1)->marks;
+  EXPECT_GT(marks.words(), Marks::kMaxLabels);
+  for (uint32_t id = 2; id <= OpenCalls::kMaxCoroutines / 2; id++) {
+    Words create;
+    ext(create, LTX_CREATE, 0, {id});
+    all.apply(create);
+  }
+  EXPECT_TRUE(all.find(2)->marks == marks);
+  EXPECT_EQ(all.find(OpenCalls::kMaxCoroutines / 2)->marks.words(), 0u);  // not known
+  Words collect;
+  ext(collect, LTX_COLLECT, 0, {2});
+  ext(collect, LTX_CREATE, 0, {2});  // there is space again
+  all.apply(collect);
+  EXPECT_TRUE(all.find(2)->marks == marks);
 }
 
 }  // namespace

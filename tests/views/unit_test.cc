@@ -41,12 +41,16 @@ TEST(Pattern, NamesPlacesGlobsExpressions) {
   for (const char* matching : {"work", "work?", "wor*", "wor??", "*.lua:1?"})
     EXPECT_TRUE(FunctionPattern(matching).matches(f)) << matching;
   EXPECT_FALSE(FunctionPattern("wor?").matches(f));
-  f.name = "[GC]";  // As text, and as what it is as a glob.
+  f.name = "[GC]";  // The [ of a name that reports show is no glob's.
   f.hint = false;
   EXPECT_TRUE(FunctionPattern("[GC]").matches(f));
   EXPECT_TRUE(FunctionPattern("\\[GC]").matches(f));
+  EXPECT_TRUE(FunctionPattern("[[]GC]").matches(f));
   f.name = "G";
-  EXPECT_TRUE(FunctionPattern("[GC]").matches(f));
+  EXPECT_FALSE(FunctionPattern("[GC]").matches(f));
+  f.name = "[section] db";
+  for (const char* matching : {"[section] db", "[section] d*", "*db"})
+    EXPECT_TRUE(FunctionPattern(matching).matches(f)) << matching;
   f.name = "work";
   f.hint = true;
   const ReportFunction code = lua("f", "return 1", 3);

@@ -28,11 +28,11 @@ for options in "" -joff -Ohotloop=1,hotexit=1 -O0; do
 done
 
 # Tables and functions are compared as such; what there is not equals nothing.
-for condition in 'a == a.self' 'print == print and a ~= print' 'not (a.id.x == a.id.x)'; do
+for condition in 'a == a.self' 'print == print and a ~= print' 'not (a.id.x == a.id.x)' 'not a.id.x'; do
   watch --watch charge --print amount --when "$condition" --count 5 -- "$luajit" "$program"
   same "hits of $condition" "$(values | wc -l)" 5
 done
-for condition in 'a == a.list' 'a ~= a.self'; do
+for condition in 'a == a.list' 'a ~= a.self' 'a.id.x' 'nosuch.y'; do
   watch --watch charge --print amount --when "$condition" -- "$luajit" "$program"
   same "hits of $condition" "$(values | wc -l)" 0
 done

@@ -55,6 +55,8 @@ done
 same "advice" "$(grep -c 'may be known' "$scratch/record.err")" 2
 "$record" -q --watch nofunction --print n -- "$luajit" "$program" >/dev/null 2>"$scratch/record.err"
 grep -qF 'nofunction: no Lua function of this name was called' "$scratch/record.err" || fail "-q hides it: $(cat "$scratch/record.err")"
+"$record" -q --watch lines.lua:10 --print locals -- "$luajit" "$program" >/dev/null 2>"$scratch/record.err"
+grep -q 'lines.lua:10: no code on this line' "$scratch/record.err" || fail "-q hides a line without code: $(cat "$scratch/record.err")"
 
 # More places than can be watched: told, and nothing else happens.
 {

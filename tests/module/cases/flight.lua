@@ -114,3 +114,31 @@ local function thread(number)
   return check.output("luatrace-analyze --slow handle --json " .. path("slow.bin")):find('"thread": ' .. number .. "[,}]")
 end
 assert(thread(io.open("/proc/self/stat"):read("*n")) and not thread(0), "no thread")
+
+-- What the program said before the window, or before the slow call, is known there.
+local function labeled(by, options)
+  local rows = {}
+  for _, row in ipairs(trace.report { by = by, options = options }) do rows[row.name] = row.calls end
+  return rows
+end
+local worker = coroutine.wrap(function()
+  trace.label("user", "alice")
+  trace.section_start("life")
+  while true do
+    coroutine.yield()
+    for _ = 1, 100 do work() end
+  end
+end)
+assert(trace.start { flight = "256K", ring_size = "16M" })
+worker()
+for _ = 1, 60000 do work() end
+worker()
+check.equal("calls of alice", (labeled("label:user").alice or 0) >= 100, true)
+check.equal("section", labeled("function")["[section] life"] ~= nil, true)
+assert(trace.stop())
+assert(trace.start { file = path("said.bin"), only_slow = "handle=20ms" })
+trace.label("user", "bob")
+handle(0.03)
+assert(trace.stop())
+check.equal("calls of bob", labeled("label:user").bob ~= nil, true)
+check.equal("calls of nobody", labeled("label:user")["[no label]"], nil)
