@@ -103,14 +103,15 @@ void OpenCalls::count_marks(Coroutine& c, size_t before) {
 }
 
 void OpenCalls::create(uint32_t id) {
-  const Coroutine from = {.calls = {}, .request = co().request, .marks = co().marks};
+  const uint64_t request = co().request;
+  const Marks marks = co().marks;
   const uint32_t by = current_;
   set_current(id);
   Coroutine& c = co();
   if (c.calls.empty()) c.known = true;
-  c.request = from.request;
+  c.request = request;
   const size_t before = c.marks.words();
-  c.marks.inherit(from.marks);
+  c.marks.inherit(marks);
   count_marks(c, before);
   set_current(by);
 }
