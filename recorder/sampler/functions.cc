@@ -88,7 +88,7 @@ struct Functions::Reader {
       : memory(pid, [&time] { return time.is_over(); }), protos(memory, layout) {}
 };
 
-Functions::Functions(pid_t pid, KernelSymbols& kernel) : pid_(pid), kernel_(kernel) {}
+Functions::Functions(pid_t pid, const KernelSymbols& kernel) : pid_(pid), kernel_(kernel) {}
 
 Functions::~Functions() = default;
 

@@ -38,7 +38,7 @@ struct FunctionLine {
 
 class Functions {
  public:
-  Functions(pid_t pid, KernelSymbols& kernel);
+  Functions(pid_t pid, const KernelSymbols& kernel);
   ~Functions();
 
   // The LuaJITs of the process; frames name them by their number.
@@ -96,7 +96,7 @@ class Functions {
   uint32_t number_of(uint64_t key, lt_func f, std::string_view chunk, std::string_view name);
 
   const pid_t pid_;
-  KernelSymbols& kernel_;
+  const KernelSymbols& kernel_;
   std::vector<std::unique_ptr<Image>> images_;
   ReadingTime time_;
   std::unique_ptr<Reader> reader_;

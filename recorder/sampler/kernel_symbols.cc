@@ -6,19 +6,19 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 namespace luatrace::record::sampler {
 
 void KernelSymbols::load() {
-  loaded_ = true;
-  std::ifstream in("/proc/kallsyms");
-  read({std::istreambuf_iterator<char>(in), {}});
+  std::ostringstream text;
+  text << std::ifstream("/proc/kallsyms").rdbuf();
+  read(std::move(text).str());
 }
 
 // "ffffffff81000000 T name\t[module]"
 void KernelSymbols::read(std::string text) {
-  loaded_ = true;
   text_ = std::move(text);
   symbols_.clear();
   for (size_t at = 0; at < text_.size();) {
@@ -45,8 +45,7 @@ void KernelSymbols::read(std::string text) {
                    [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
 }
 
-uint32_t KernelSymbols::find(uint64_t address) {
-  if (!loaded_) load();
+uint32_t KernelSymbols::find(uint64_t address) const {
   const auto after = std::upper_bound(symbols_.begin(), symbols_.end(), address,
                                       [](uint64_t a, const Symbol& s) { return a < s.address; });
   if (after == symbols_.begin()) return kNone;

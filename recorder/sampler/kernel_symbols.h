@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of the running kernel, from /proc/kallsyms, read when the first one is needed.
-// Invariant: an address has the function that begins before it, or none if the kernel hides its
-// addresses.
+// The functions of the running kernel, from /proc/kallsyms. Invariant: an address has the function
+// that begins before it, or none if the kernel hides its addresses.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,10 @@ namespace luatrace::record::sampler {
 class KernelSymbols {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // Number of the function; kNone: not known.
-  uint32_t find(uint64_t address);
+  // Reads them from the kernel, which may take 100 ms.
+  void load();
+  // Number of the function; kNone: not known, or nothing was loaded.
+  uint32_t find(uint64_t address) const;
   std::string_view name(uint32_t number) const;
   // "" if it is in none.
   std::string_view module(uint32_t number) const;
@@ -28,9 +29,7 @@ class KernelSymbols {
     uint64_t address;
     uint32_t name, name_size, module, module_size;
   };
-  void load();
 
-  bool loaded_ = false;
   std::string text_;
   std::vector<Symbol> symbols_;  // sorted
 };

@@ -74,7 +74,7 @@ bool well_formed(std::span<const std::byte> bytes) {
 }
 
 SampledProcess::SampledProcess(pid_t pid, uint32_t number, std::shared_ptr<Output> output,
-                               KernelSymbols& kernel, const Shown& shown)
+                               const KernelSymbols& kernel, const Shown& shown)
     : number_(number),
       output_(std::move(output)),
       shown_(shown),

@@ -32,8 +32,8 @@ struct Shown {
 class SampledProcess {
  public:
   // number: of the process in its output.
-  SampledProcess(pid_t pid, uint32_t number, std::shared_ptr<Output> output, KernelSymbols& kernel,
-                 const Shown& shown);
+  SampledProcess(pid_t pid, uint32_t number, std::shared_ptr<Output> output,
+                 const KernelSymbols& kernel, const Shown& shown);
 
   // A LuaJIT of the process: number `mapped` of its records.
   void add_image(const LuaImage& image, const smp_mapped& mapped);

@@ -11,6 +11,12 @@
 
 namespace luatrace::record::sampler {
 
+// The kernel's functions are read first: no sample waits for that, and no new process.
+bpf::Failure Source::start() {
+  if (shown_.kernel) kernel_.load();
+  return program_.start();
+}
+
 // The same code with the same note is the same LuaJIT. Null: all places are taken.
 Source::Place* Source::place_for(const FoundImage& image) {
   const auto same = [&](const Place& p) {

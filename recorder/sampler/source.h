@@ -42,7 +42,7 @@ class Source {
  public:
   Source(Settings settings, Shown shown) : program_(std::move(settings)), shown_(shown) {}
 
-  bpf::Failure start() { return program_.start(); }
+  bpf::Failure start();
   // Begins to sample a process; or, if it was sampled without a LuaJIT so far, samples it with
   // those from now on.
   Added add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& output,

@@ -12,10 +12,14 @@ PHASES = {'both': ['access.lua', 'b.lua'], 'access': ['access'], 'content': ['co
 
 def compare_bare(requests, uris):
     """One row for each request, although all have the same address and nothing says where one ends."""
-    found = [[os.path.basename(p['name']) for p in r['phases']] for r in sorted(requests, key=lambda r: r['start_ns'])]
-    found = [phases for phases in found if 'log' not in phases]
+    rows = [r for r in sorted(requests, key=lambda r: r['start_ns']) if all(p['name'] != 'log' for p in r['phases'])]
+    found = [([os.path.basename(p['name']) for p in r['phases']], r['unsure']) for r in rows]
     expected = [PHASES.get(uri, [uri + '.lua']) for uri in uris]
-    if found != expected:
+    # A pause decides whether the phases of /both are of one request, and a busy machine may pause there.
+    for at, phases in enumerate(expected):
+        if found[at:at + 2] == [([phase], True) for phase in phases]:
+            found[at:at + 2] = [(phases, True)]
+    if [phases for phases, _ in found] != expected:
         sys.exit('FAIL: the requests are %s, not %s' % (found, expected))
 
 
