@@ -61,7 +61,9 @@ const char* Arguments::text(const char* name) {
 }
 
 void Arguments::add(const char* word) {
-  if (count_ == kMax) luaL_error(lua_, "%s: too many options", function_);
+  if (count_ == kMax)
+    luaL_error(lua_, "%s: %s: too many values: all options together have up to %d", function_,
+               name_count_ > 0 ? names_[name_count_ - 1] : "options", kMax / 2);
   words_[count_++] = word;
 }
 

@@ -305,7 +305,7 @@ void refuse_for_program(const CommandLine& given) {
     throw UsageError(std::string("--json, --format: the form is given by the function called") +
                      kWhy);
   if (given.operands().size() > 1)
-    throw UsageError("'" + given.operands()[0] + "' is a file" + kWhy);
+    throw UsageError("'" + given.operands()[1] + "' is a file" + kWhy);
 }
 
 void refuse_without_calls(const Options& o) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "analyzer/read/diagnostics.h"
 #include "base/escape.h"
@@ -22,9 +23,18 @@ constexpr size_t kBufferSize = 1u << 20;  // Fits the second level cache.
   throw Unreadable(printable(name) + ": " + what);
 }
 
+// What the Lua module passes on is named by the file that it is, if that has a name.
+std::string name_of(const std::string& path) {
+  if (path == "-") return "standard input";
+  if (!path.starts_with("/proc/self/fd/")) return path;
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::read_symlink(path, error);
+  return std::filesystem::is_regular_file(file, error) ? file.string() : "luatrace";
+}
+
 }  // namespace
 
-Input::Input(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+Input::Input(const std::string& path) : name_(name_of(path)) {
   if (path == "-") {
     fd_ = STDIN_FILENO;
   } else {

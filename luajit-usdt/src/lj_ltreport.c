@@ -130,20 +130,14 @@ static int can_reopen(void)
 
 static const char *api_analyze(char **options, int out, int err)
 {
-  const char *const first[] = { "luatrace-analyze", lj_ltself_isopen() ? "--growing" : NULL, NULL };
-  static char *const last[] = { (char *)(uintptr_t)"/proc/self/fd/3",
-				(char *)(uintptr_t)"-" };
-  char *argv[LTSELF_ARGS+2], path[4096];
-  LTSpawn program = { path, argv, { -1, out, err, of.trace.fd }, 1, 0, 0, 0, NULL };
-  int error, n;
+  const int reopened = can_reopen();
+  /* The trace first: an option without its value takes the next word. */
+  const char *const first[] = { "luatrace-analyze", reopened ? "/proc/self/fd/3" : "-",
+				lj_ltself_isopen() ? "--growing" : NULL, NULL };
+  char *argv[LTSELF_ARGS+1], path[4096];
+  LTSpawn program = { path, argv, { reopened ? -1 : of.trace.fd, out, err, of.trace.fd }, 1, 0, 0, 0, NULL };
+  int error;
   if (!lj_ltself_arguments(argv, first, options)) return lj_ltself_fail("too many options", "");
-  for (n = 0; argv[n]; n++) {}
-  argv[n] = last[0];
-  argv[n+1] = NULL;
-  if (!can_reopen()) {
-    argv[n] = last[1];
-    program.fd[0] = of.trace.fd;
-  }
   if (!lj_ltspawn_find(path, sizeof(path), argv[0]))
     return lj_ltself_fail(path, "");
   error = lj_ltspawn_run(&program);

@@ -63,23 +63,32 @@ const char *luaJIT_trace_label(lua_State *L, const char *key, const char *value)
   return done == 0 ? "a coroutine has up to 8 labels" : "not enough memory";
 }
 
-/* What its events are about, or NULL: it has none. */
-static void *hooked_address(lua_State *L, int index)
+/* Has that C function events if these ones have some? */
+static int wants_events(lua_State *L, GCfunc *fn, uint32_t cfuncs)
+{
+  LTState *lt = L2LT(L);
+  uint32_t on = lt->on, before = lt->cfuncs;
+  int wanted;
+  if (!(on & LTON_EVENTS)) lt->on = LTON_HOOK;  /* As it will be then. */
+  lt->cfuncs = cfuncs;
+  wanted = lj_ltfunc_wantc(G(L), fn);
+  lt->on = on;
+  lt->cfuncs = before;
+  return wanted;
+}
+
+/* What its events are about, or NULL: see *why. */
+static void *hooked_address(lua_State *L, int index, const char **why)
 {
   LTState *lt = L2LT(L);
   GCfunc *fn = (lua_pushvalue(L, index), funcV(L->top-1));
-  uint32_t on = lt->on, cfuncs = lt->cfuncs;
-  int wanted;
+  uint32_t cfuncs = lt->on & LTON_EVENTS ? lt->cfuncs : luajit_usdt_control.cfuncs & LTC_CLASS;
   lua_pop(L, 1);
   if (isluafunc(fn)) return funcproto(fn);
-  if (!(on & LTON_EVENTS)) {  /* As it will be then. */
-    lt->on = LTON_HOOK;
-    lt->cfuncs = luajit_usdt_control.cfuncs & LTC_CLASS;
-  }
-  wanted = lj_ltfunc_wantc(G(L), fn);
-  lt->on = on;
-  lt->cfuncs = cfuncs;
-  return wanted ? (void *)(uintptr_t)fn->c.f : NULL;
+  if (wants_events(L, fn, cfuncs)) return (void *)(uintptr_t)fn->c.f;
+  *why = wants_events(L, fn, LTC_ALL) ? "this C function has no events with the c_functions in use, but with \"all\""
+				   : "the VM does not report calls of this function";
+  return NULL;
 }
 
 static void hooks_changed(lua_State *L)
@@ -91,12 +100,13 @@ static void hooks_changed(lua_State *L)
 const char *luaJIT_trace_hook(lua_State *L, int index, luatrace_hook_function done, void *data,
 			      unsigned int *number)
 {
+  const char *why = NULL;
   void *addr;
   if (!L) return LT_NO_STATE;
   if (!done || !number) return "the function to call, or the place of the number, is missing";
   if (!lua_isfunction(L, index)) return "only functions can be hooked";
-  addr = hooked_address(L, index);
-  if (!addr) return "this library function cannot be hooked, or has no events without c_functions=\"all\"";
+  addr = hooked_address(L, index, &why);
+  if (!addr) return why;
   *number = lj_lthook_add(G(L), addr, done, data);
   if (!*number) return "too many hooks";
   hooks_changed(L);

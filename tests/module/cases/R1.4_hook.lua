@@ -161,7 +161,7 @@ assert(trace.stop())
 check.throws("function expected", trace.hook, 1, print)
 check.throws("function expected", trace.hook, work, 1)
 check.throws("function expected", trace.hook, {}, "none", print)
-check.refuses("no events", trace.hook, math.floor, print)
+check.refuses("does not report calls", trace.hook, math.floor, print)
 check.refuses("no events", trace.hook, trace.stop, print)
 
 -- JSON.

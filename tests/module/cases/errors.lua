@@ -28,6 +28,9 @@ assert(why:find("^%%n in the file's name") and why:find("needs flight"), why)
 check.throws("start: file has a NUL byte", trace.start, { file = check.folder .. "/a\0b" })
 check.throws("start: include has a NUL byte", trace.start, { include = { "a\0b" } })
 check.throws("start: ring_size has a NUL byte", trace.start, { ring_size = "1M\0" })
+local many = {}
+for i = 1, 300 do many[i] = "app/" .. i end
+check.throws("start: include: too many values", trace.start, { include = many })
 check.refuses("/no/such/x.bin: cannot open", trace.start, { file = "/no/such/x.bin" })
 check.refuses("the file's name is empty", trace.start, { file = "" })
 check.equal("running", trace.is_running(), false)
@@ -49,3 +52,8 @@ check.refuses(": by label: needs the key", trace.report, { by = "label:" })
 check.refuses(": format: invalid value 'html'", trace.dump, { format = "html" })
 check.refuses(": format: invalid value 'html'", trace.dump_to, check.folder .. "/html", { format = "html" })
 check.throws("format 'parquet' is several files", trace.dump, { format = "parquet" })
+check.refuses("required", trace.report, { options = { "--fields" } })
+check.equal("the name of a recording without a file", trace.dump { format = "speedscope" }:match('"name":"([^"]*)"'), "luatrace")
+
+check.refuses("does not report calls of this function", trace.hook, pcall, work)
+check.refuses("has no events with the c_functions in use", trace.hook, string.rep, work)
