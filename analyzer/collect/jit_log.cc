@@ -90,6 +90,14 @@ const std::string& JitLog::name(const JitPlace& place) const {
   return name == names_.end() ? unknown : name->second;
 }
 
+// The key of a trace that was compiled before the recording, or in a gap.
+std::string JitLog::older_trace(uint32_t number) {
+  const std::string key = "[trace " + std::to_string(number) + "]";
+  names_.try_emplace(key,
+                     "[trace " + std::to_string(number) + ", whose beginning is not recorded]");
+  return key;
+}
+
 JitPlace JitLog::place(const Stream& s, uint64_t word) {
   const auto key = s.keys.find(lt_lo(word));
   const uint32_t line = lt_hi(word) ? lt_hi(word) - 1 : 0;
@@ -114,7 +122,9 @@ void JitLog::trace(Stream& s, const Record& r) {
 void JitLog::left(Stream& s, const Record& r) {
   totals_.exits++;
   const uint32_t exit = lt_hi(r.words[0]);
-  Live& live = s.traces[number_of(r)];
+  const auto [found, is_older] = s.traces.try_emplace(number_of(r));
+  Live& live = found->second;
+  if (is_older) live.place.function = live.root.function = older_trace(number_of(r));
   uint64_t*& count = live.exits[exit];
   if (!count) count = &exits_[{live.place, live.root, exit}];
   ++*count;

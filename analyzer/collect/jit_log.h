@@ -2,8 +2,8 @@
 // --jit: what the compiler did, from the records beside the calls (luatrace_work.h): traces that
 // were begun, completed and given up, what stays interpreted, exits, and discarded traces.
 //
-// A trace is known by its number until it is discarded; what is left of one whose beginning is not
-// in the recording has no place. The compiler's time is that of its calls: what a trace costs is
+// A trace is known by its number until it is discarded; one whose beginning is not in the recording
+// has no other name. The compiler's time is that of its calls: what a trace costs is
 // their time from its start to its end.
 //
 // Invariant: memory grows with the places, reasons and traces that occur, each of which took a
@@ -109,6 +109,7 @@ class JitLog : public TraceSink {
   void flush(Stream& s, const Record& r);
   void left(Stream& s, const Record& r);
   void settle(Attempt& attempt);
+  std::string older_trace(uint32_t number);
   static JitPlace place(const Stream& s, uint64_t word);
 
   Clock clock_;

@@ -101,8 +101,12 @@ constexpr uint64_t kStorm = 1000;
 constexpr size_t kNamedStorms = 3;
 
 std::string storm_text(const JitLog& log, const JitExit& e, uint64_t times) {
-  return "exit storm: exit " + std::to_string(e.exit) + " of the trace that begins at line " +
-         std::to_string(e.trace.line) + " of " + log.name(e.trace) + ", " + format_count(times) +
+  const std::string trace = e.trace.line == 0
+                                ? log.name(e.trace)
+                                : "the trace that begins at line " + std::to_string(e.trace.line) +
+                                      " of " + log.name(e.trace);
+  return "exit storm: exit " + std::to_string(e.exit) + " of " + trace + ", " +
+         format_count(times) +
          " times: each goes on in the interpreter (docs/cookbook.md, \"Is it the JIT?\")";
 }
 
