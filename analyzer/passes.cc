@@ -50,7 +50,7 @@ void dump_calls(Input& input, Diagnostics& diag, Symbolizer& symbols) {
   sink.set_hider([&](FunctionId index) {
     const Function& f = facts.functions[index];
     return f.type == LT_FUNC_FF &&
-           (f.ffid == LT_FF_GC || f.ffid == LT_FF_JIT || f.ffid == LT_FF_REPORT);
+           (f.ffid == LT_FF_GC || f.ffid == LT_FF_JIT || f.ffid == LT_FF_OWN);
   });
   read_trace(input, diag, streams);
   streams.finish();

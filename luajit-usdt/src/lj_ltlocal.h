@@ -285,6 +285,8 @@ LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
 LJ_FUNC int lj_ltfunc_ishidden(GCproto *pt);
 LJ_FUNC uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid,
 				  const char *name);
+LJ_FUNC void lj_ltfunc_keepown(LTState *lt);
+LJ_FUNC uint32_t lj_ltfunc_own(LTState *lt);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantw(global_State *g, GCfunc *fn);

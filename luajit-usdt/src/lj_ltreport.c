@@ -29,8 +29,6 @@
 #include "lj_ltlocal.h"
 #include "luatrace.h"
 
-#define REPORT_KEY	0xfffe0001u	/* See lj_ltfunc_pseudo(). */
-
 static struct {
   LTFile trace;		/* For reading. */
   int flight;		/* The recorder keeps only the newest events (--flight). */
@@ -175,7 +173,7 @@ static uint32_t report_begins(lua_State *L)
   uint32_t id = LT_ID_UNKNOWN;
   if (!lt_ringon(lt) || lt_mute(G(L)) || lt->forked || tvref(G(L)->jit_base)) return id;
   lt_check_current(lt, L, 0);
-  id = lj_ltfunc_pseudo(lt, REPORT_KEY, LT_FF_REPORT, "[luatrace]");
+  id = lj_ltfunc_own(lt);
   if (id != LT_ID_UNKNOWN) lt_ring_event(lt, id, LT_ENTRY);
   return id;
 }

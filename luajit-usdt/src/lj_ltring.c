@@ -84,21 +84,34 @@ void lj_ltring_warm(char *p, size_t size)
     __atomic_fetch_or((uint32_t *)(p+i), 0, __ATOMIC_RELAXED);
 }
 
-/* In the first round through the ring, populate a few blocks ahead. */
-static void warm_ahead(LTState *lt)
+/* In the first round through the ring, populate a few blocks ahead. Returns 0: nothing to do. */
+static int warm_ahead(LTState *lt)
 {
   uint32_t n = WARMBLOCKS;
-  if (lt->head+2 < lt->warm) return;
+  if (LJ_LIKELY(lt->warm >= lt->nblocks) || lt->head+2 < lt->warm) return 0;
   if (n > lt->nblocks - lt->warm) n = lt->nblocks - lt->warm;
   lj_ltring_warm((char *)(lt->data + (size_t)lt->warm*BLOCKWORDS),
 		 (size_t)n*LT_RING_BLOCK_SIZE);
   lt->warm += n;
+  return 1;
+}
+
+/* The same between two events, as a call of a function of our own: the time is not the program's.
+** All three words are in the block that has just begun. Segments would have to end before it. */
+static void warm_between(LTState *lt)
+{
+  uint64_t now = lj_ltctl_clock(lt);
+  uint32_t id;
+  if (!warm_ahead(lt) || lt_private(lt) || !lt->L || (lt->startflags & LTF_SEGMENTS)) return;
+  id = lj_ltfunc_own(lt);
+  if (id == LT_ID_UNKNOWN) return;
+  lt_ring_store(lt, now, id, LT_ENTRY);
+  lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RETURN);
 }
 
 /* Enter the block with number head. */
 static void enter_block(LTState *lt)
 {
-  if (LJ_UNLIKELY(lt->warm < lt->nblocks)) warm_ahead(lt);
   lt->block = lt->data + (size_t)(lt->head % lt->nblocks)*BLOCKWORDS;
   lt->wp = lt->block;
   lt->seggo &= ~LT_SEGGO_LOST;
@@ -201,6 +214,7 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
     wait_free(lt);
   if (!losing && ring_free(lt)) {
     enter_block(lt);
+    warm_between(lt);
   } else {
     if (!losing) {
       lt->lost = 0;
@@ -235,6 +249,7 @@ int lj_ltring_space(LTState *lt)
   lost = lt->lost;
   lt->lost = 0;
   lt->ring->lost_since = 0;
+  warm_ahead(lt);
   enter_block(lt);
   if (lost)
     lj_ltring_ext(lt, LTX_LOSS, 0, 2, lost+1, lt->lostsince);
@@ -253,6 +268,7 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
 {
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
+  lj_ltfunc_keepown(lt);
   enter_block(lt);
   set_deadline(lt, lj_ltctl_clock(lt));
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));

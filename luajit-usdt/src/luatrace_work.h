@@ -5,10 +5,10 @@
 ** The VM describes three functions that no program has (struct lt_func, type LT_FUNC_FF,
 ** ffid LT_FF_*). A step of the collector, and the compiler's work on one instruction or
 ** on a whole trace, are a call of one of them: ENTRY and RETURN, in the coroutine that
-** is interrupted; so is a report that the program makes of its own recording. A reader
-** that knows nothing of this shows them as library functions. What a finalizer calls is
-** inside its step. The records below, which change no stack, say the rest. Their words
-** are never 0.
+** is interrupted. So is work of the recording itself: a report that the program makes of
+** it, and what the pages of a new ring cost. A reader that knows nothing of this shows
+** them as library functions. What a finalizer calls is inside its step. The records
+** below, which change no stack, say the rest. Their words are never 0.
 */
 
 #ifndef _LUATRACE_WORK_H
@@ -21,7 +21,7 @@
 #define LT_FF_JIT		0xffff0002u	/* "[JIT]" */
 #define LT_FF_REASON		0xffff0003u	/* Never called: the name is a reason for
 						** which the compiler gives up. */
-#define LT_FF_REPORT		0xffff0004u	/* "[luatrace]": luaJIT_trace_report() */
+#define LT_FF_OWN		0xffff0004u	/* "[luatrace]" */
 
 /* LTX_GC. Word: bytes allocated. Before the ENTRY of a step, and after its RETURN.
 ** arg: these, and the state of the collector (a number of LuaJIT's). */

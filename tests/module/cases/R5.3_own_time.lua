@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The profiler's own time is no function's of the program: reports are calls of [luatrace], and the
--- cost of each event is measured and corrected for. The clock is the wall's, or the processor's.
+-- cost of each event is measured and corrected for; giving pages to a ring that is new, four blocks
+-- at a time, is neither. The clock is the wall's, or the processor's.
 local trace, check = require "luatrace", require "check"
 local function reports()
   for _ = 1, 10 do assert(trace.report()) end
@@ -23,6 +24,14 @@ assert(s.events > 2e5 and s.lost == 0 and s.bytes > 0 and s.cost_per_event_ns > 
 row = check.row(rows, "calls")
 assert(row.inclusive_corrected_ns < row.inclusive_ns and row.inclusive_corrected_ns >= 0)
 assert(trace.stop())
+
+for _, compiled in ipairs { false, true } do
+  if compiled then jit.on(calls, true) end
+  assert(trace.start { ring_size = "1M" })
+  calls()
+  check.equal("times that a new ring got pages", check.row(trace.report(), "[luatrace]").calls, 3)
+  assert(trace.stop())
+end
 
 local function sleeps() os.execute("sleep 0.3") end
 local started, why = trace.start { cpu = true }
