@@ -14,7 +14,7 @@ for options in "" --compress --compress=19; do
   grep -q '^5 rounds, checksum' "$scratch/out" || fail "the program: $(cat "$scratch/out")"
 done
 # What depends on when the VM collects garbage and compiles is left out.
-calls_of() { number "$1" '[.functions[] | select(.name | test("coroutine|finali|^.(GC|JIT).$") | not) | .calls] | add'; }
+calls_of() { number "$1" '[.functions[] | select(.name | test("coroutine|finali|^.(GC|JIT|luatrace).$") | not) | .calls] | add'; }
 calls=$(calls_of plain)
 [ "$calls" -gt 100000 ] || fail "only $calls calls"
 for file in --compress --compress=19; do

@@ -50,7 +50,7 @@ grep -q exact.lua "$scratch/flame.html" || fail "no flame graph"
 whole first
 same "pids" "$(cat "$share/first.pid")" "$(value pids first)"
 # gate.lua's own calls depend on how long it waited; stap is not told of the collector and the compiler as calls.
-calls() { grep -v -e 'C:\[GC\]' -e 'C:\[JIT\]' -e gate.lua -e C:file: -e 'C:io\.' -e C:unpack | sort -k 2; }
+calls() { grep -v -e 'C:\[GC\]' -e 'C:\[JIT\]' -e 'C:\[luatrace\]' -e gate.lua -e C:file: -e 'C:io\.' -e C:unpack | sort -k 2; }
 reader counts first | calls >"$scratch/stap"
 : >"$scratch/go"
 LD_LIBRARY_PATH=$build/lib "$build/bin/luatrace-record" -o "$scratch/direct.bin" -- \
