@@ -23,7 +23,7 @@ done
 
 build_variant() {
   "$tests/../luajit-usdt/scripts/build-tree" --from "$1" --to "$2" --variant "$3" \
-    --cross "$CROSS_COMPILE" --jobs 1
+    --once --cross "$CROSS_COMPILE" --jobs 1
 }
 
 build() {
