@@ -23,7 +23,7 @@ done
 
 build_variant() {
   "$tests/../luajit-usdt/scripts/build-tree" --from "$1" --to "$2" --variant "$3" \
-    --cross "$CROSS_COMPILE" --jobs 1
+    --once --cross "$CROSS_COMPILE" --jobs 1
 }
 
 build() {
@@ -42,10 +42,10 @@ build() {
 }
 
 conformance() {
-  local to=$1 test=$2 mode=$3 programs=("$tests"/conformance/programs/*.expect)
+  local to=$1 test=$2 mode=$3 programs=("$tests"/conformance/programs/*.expect) status=0
   LUATRACE_TEST_LUAJITS=$to LUATRACE_TEST_EMULATOR=$emulator \
-    "$test" --gtest_brief=1 --gtest_filter="*_in_$mode" >"$scratch/log" 2>&1 ||
-    { cat "$scratch/log" >&2; fail "conformance programs in mode $mode"; }
+    "$test" --gtest_brief=1 --gtest_filter="*_in_$mode" >"$scratch/log" 2>&1 || status=$?
+  [ $status = 0 ] || [ $status = 77 ] || { cat "$scratch/log" >&2; fail "conformance programs in mode $mode"; }
   ! grep -q 'was not built' "$scratch/log" || skip "$(grep -m1 -o '[^ ]* was not built' "$scratch/log")"
   same "numbers of programs and of those that passed" ${#programs[@]} \
     "$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests*\.$/\1/p' "$scratch/log")"

@@ -66,6 +66,7 @@ make_base() {
   run debootstrap debootstrap --variant=minbase --include=ca-certificates "$codename" "$state/base" "$mirror" ||
     unavailable "debootstrap cannot make a base image here: $(tail -n 1 "$state/debootstrap.log")"
   mirrors >"$state/base/etc/apt/sources.list"
+  echo force-unsafe-io >"$state/base/etc/dpkg/dpkg.cfg.d/unsafe-io" # nobody needs these images after a crash
   apt-config dump | grep -E '^Acquire::(http|https|Check-Valid-Until|Retries)' >"$state/base/etc/apt/apt.conf.d/90host" || true
   tar -C "$state/base" --numeric-owner -c . | run import podman import - "$prefix/base"
   rm -rf "$state/base"

@@ -11,9 +11,13 @@ cmake=$1
 own="$scratch/my luajit" # a blank: people have such folders
 build=$scratch/build
 
+# A compiler that takes half the time: what is compiled matters here, not how well.
+printf '#!/bin/sh\nexec gcc "$@" -O1\n' >"$scratch/quick-gcc"
+chmod +x "$scratch/quick-gcc"
 configure() {
   rm -rf "$build"
-  "$cmake" -S "$root" -B "$build" -G Ninja -DLUAJIT_VARIANTS=patched "-DLUAJIT_SOURCE_DIR=$1"
+  "$cmake" -S "$root" -B "$build" -G Ninja "-DCMAKE_C_COMPILER=$scratch/quick-gcc" -DLUAJIT_VARIANTS=patched \
+    "-DLUAJIT_SOURCE_DIR=$1"
 }
 # Every file with its contents, rights and time.
 state_of() { (cd "$1" && find . -printf '%p %M %T@ %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum); }
