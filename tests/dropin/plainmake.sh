@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# Without CMake: apply, then LuaJIT's own make with the switch on (off: identity.sh). -O1 takes less time.
+# Without CMake: apply, then LuaJIT's own make with the switch on (off: identity.sh). -O0: what is compiled matters, not how well.
 #
 #   plainmake.sh TARBALL_OR_TREE
 source "$(dirname "$0")/../lib.sh"
