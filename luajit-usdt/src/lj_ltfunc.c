@@ -600,22 +600,6 @@ uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid, const char 
   return f->id;
 }
 
-#define OWN_KEY		((void *)(uintptr_t)0xfffe0001u)  /* See lj_ltfunc_pseudo(). */
-#define OWN_NAME	"[luatrace]"
-
-/* From here on lj_ltfunc_own() moves no entry, so it may be called wherever an event is stored. */
-void lj_ltfunc_keepown(LTState *lt)
-{
-  if (!lj_ltfunc_find(lt, OWN_KEY)) lj_ltfunc_new(lt, OWN_KEY, OWN_NAME, LT_NAME_DEFINED);
-}
-
-/* Id of what stands for work of ours between the program's, or LT_ID_UNKNOWN. */
-uint32_t lj_ltfunc_own(LTState *lt)
-{
-  if (!lj_ltfunc_find(lt, OWN_KEY)) return LT_ID_UNKNOWN;
-  return lj_ltfunc_pseudo(lt, (uintptr_t)OWN_KEY, LT_FF_OWN, OWN_NAME);
-}
-
 /* -- Which functions have events ------------------------------------------- */
 
 /* The current function is about to give its frame to a call of fn, by the CALLT at ins.

@@ -162,6 +162,7 @@ LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t f
 LJ_FUNC void lj_ltring_big(LTState *lt, uint32_t kind, uint32_t payload);
 LJ_FUNC int lj_ltring_func(LTState *lt, const struct lt_func *what,
 			   const char *chunk, const char *name);
+LJ_FUNC uint32_t lj_ltring_own(LTState *lt);
 LJ_FUNC char *lj_ltring_metarecord(LTState *lt, uint32_t size);
 LJ_FUNC void lj_ltring_metadone(LTState *lt, uint32_t size);
 LJ_FUNC int lj_ltring_metaspace(LTState *lt, uint32_t need);
@@ -285,8 +286,6 @@ LJ_FUNC uint32_t lj_ltfunc_cfuncid(lua_State *L, GCfunc *fn, cTValue *frame);
 LJ_FUNC int lj_ltfunc_ishidden(GCproto *pt);
 LJ_FUNC uint32_t lj_ltfunc_pseudo(LTState *lt, uintptr_t key, uint32_t ffid,
 				  const char *name);
-LJ_FUNC void lj_ltfunc_keepown(LTState *lt);
-LJ_FUNC uint32_t lj_ltfunc_own(LTState *lt);
 LJ_FUNC void lj_ltfunc_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 LJ_FUNC int lj_ltfunc_wantc(global_State *g, GCfunc *fn);
 LJ_FUNC int lj_ltfunc_wantw(global_State *g, GCfunc *fn);

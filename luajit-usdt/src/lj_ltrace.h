@@ -168,6 +168,8 @@ typedef struct LTState {
   uint32_t lastco;	/* Last lt_serial: larger than any of a VM that was closed before this
 			** one was created, and may have had its address. */
   uint32_t lastfunc;	/* Last function id assigned. */
+  uint32_t ownid;	/* That of lj_ltring_own(), 0: none yet, ... */
+  uint32_t ownrec;	/* ... and the recording that has described it. */
   uint32_t cfuncs;	/* LTC_* of this recording, ... */
   uint32_t ffi;		/* ... and LTC_FFI. */
   uint32_t refused;	/* Value of the control word's ring for which no ring could be

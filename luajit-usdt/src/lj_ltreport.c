@@ -173,8 +173,8 @@ static uint32_t report_begins(lua_State *L)
   uint32_t id = LT_ID_UNKNOWN;
   if (!lt_ringon(lt) || lt_mute(G(L)) || lt->forked || tvref(G(L)->jit_base)) return id;
   lt_check_current(lt, L, 0);
-  id = lj_ltfunc_own(lt);
-  if (id != LT_ID_UNKNOWN) lt_ring_event(lt, id, LT_ENTRY);
+  id = lj_ltring_own(lt);
+  lt_ring_event(lt, id, LT_ENTRY);
   return id;
 }
 

@@ -103,8 +103,7 @@ static void warm_between(LTState *lt)
   uint64_t now = lj_ltctl_clock(lt);
   uint32_t id;
   if (!warm_ahead(lt) || lt_private(lt) || !lt->L || (lt->startflags & LTF_SEGMENTS)) return;
-  id = lj_ltfunc_own(lt);
-  if (id == LT_ID_UNKNOWN) return;
+  id = lj_ltring_own(lt);
   lt_ring_store(lt, now, id, LT_ENTRY);
   lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RETURN);
 }
@@ -268,7 +267,6 @@ void lj_ltring_begin(LTState *lt, uint64_t lost)
 {
   lt->lost = 0;
   lt->stop &= ~(uint32_t)LTSTOP_RESYNC;  /* After a fork everything is reported again. */
-  lj_ltfunc_keepown(lt);
   enter_block(lt);
   set_deadline(lt, lj_ltctl_clock(lt));
   lj_ltring_ext(lt, LTX_START, 0, 2, lt->start, lt_pack(lt->rec, lt->startflags));
@@ -471,6 +469,21 @@ int lj_ltring_func(LTState *lt, const struct lt_func *what, const char *chunk,
   if (nn) memcpy(p+sizeof(f)+nc+1, name, nn);
   lj_ltring_metadone(lt, size);
   return 1;
+}
+
+/* Id of what stands for work of ours between the program's. It needs no memory: wherever an event is
+** stored it may be called. */
+uint32_t lj_ltring_own(LTState *lt)
+{
+  struct lt_func what = { 0 };
+  if (!lt->ownid) lt->ownid = ++lt->lastfunc;
+  if (lt->ownrec == lt->rec) return lt->ownid;
+  what.type = LT_FUNC_FF;
+  what.id = lt->ownid;
+  what.ffid = LT_FF_OWN;
+  lj_ltring_func(lt, &what, NULL, "[luatrace]");
+  lt->ownrec = lt->rec;
+  return lt->ownid;
 }
 
 #endif

@@ -27,9 +27,9 @@ assert(trace.stop())
 
 for _, compiled in ipairs { false, true } do
   if compiled then jit.on(calls, true) end
-  assert(trace.start { ring_size = "1M" })
+  assert(trace.start { ring_size = "4M" })
   calls()
-  check.equal("times that a new ring got pages, and the report", check.row(trace.report(), "[luatrace]").calls, 4)
+  check.equal("times that a new ring got pages, and the report", check.row(trace.report(), "[luatrace]").calls, 7)
   assert(trace.stop())
 end
 
