@@ -74,6 +74,7 @@ void RequestLedger::ran(RequestId id, FunctionId phase, CoroutineId coroutine, u
 
 // Of a call that began before the request, or around another such call, the rest is left out.
 void RequestLedger::worked(RequestId id, VmWork work, uint64_t ns) {
+  if (work == VmWork::kRecording) return;  // It has no column.
   RequestSums& sums = lives_[id].sums;
   ns = std::min(ns, sums.own - sums.collector - sums.compiler);
   (work == VmWork::kCollector ? sums.collector : sums.compiler) += ns;

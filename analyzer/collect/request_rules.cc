@@ -49,6 +49,7 @@ RequestRule rule_of(const FunctionName& f) {
   if (f.kind == FunctionKind::kLua) return rule;
   if (is_collector(f)) rule.work = VmWork::kCollector;
   if (is_compiler(f)) rule.work = VmWork::kCompiler;
+  if (is_recording(f)) rule.work = VmWork::kRecording;
   std::string_view name = f.name;
   if (name.starts_with("ngx.thread.")) name.remove_prefix(4);
   rule.waits_for_others = has(kWaitsForOthers, name);

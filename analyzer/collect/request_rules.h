@@ -41,7 +41,7 @@ inline bool is_special(std::string_view by) {
 }
 
 // Work of the VM itself, which is a call of its own in a trace.
-enum class VmWork : uint8_t { kNone, kCollector, kCompiler };
+enum class VmWork : uint8_t { kNone, kCollector, kCompiler, kRecording };
 
 struct RequestRule {
   Phase phase = Phase::kNone;

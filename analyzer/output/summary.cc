@@ -60,7 +60,7 @@ std::string vm_work_text(const Report& r) {
   };
   add("collector", is_collector);
   add("compiler", is_compiler);
-  add("own reports", is_own_report);
+  add("luatrace", is_recording);
   return out;
 }
 

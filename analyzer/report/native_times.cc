@@ -8,9 +8,9 @@
 namespace luatrace::analyze {
 namespace {
 
-// The collector, the compiler and reports are no functions that the program calls.
+// The collector, the compiler and the recording are no functions that the program calls.
 bool is_native(const ReportFunction& f) {
-  const bool of_vm = is_collector(f) || is_compiler(f) || is_own_report(f);
+  const bool of_vm = is_collector(f) || is_compiler(f) || is_recording(f);
   return !of_vm && (f.kind == FunctionKind::kC || f.kind == FunctionKind::kBuiltin);
 }
 

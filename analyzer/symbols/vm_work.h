@@ -14,8 +14,8 @@ inline bool is_compiler(const FunctionName& f) {
   return f.kind == FunctionKind::kBuiltin && f.name == "[JIT]";
 }
 
-// A report that the program made of its own recording.
-inline bool is_own_report(const FunctionName& f) {
+// What the recording itself took: reports of the program's own, and the pages of a new ring.
+inline bool is_recording(const FunctionName& f) {
   return f.kind == FunctionKind::kBuiltin && f.name == "[luatrace]";
 }
 
