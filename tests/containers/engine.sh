@@ -76,19 +76,25 @@ run_nginx() {
 }
 
 master() { podman inspect -f '{{.State.Pid}}' "$1"; }
-# The worker that takes the load: the kernel may give one of them all connections.
+# The worker with the most of wrk's connections: the kernel may give one of them all. The other one is busy, too: pages ask
+# it for their items.
 busy_worker() {
-  local pid
-  for pid in $(workers "$1"); do echo "$pid $(cut -d' ' -f1 "/proc/$pid/schedstat")"; done >"$scratch/first"
-  wait_for "a worker of $1 to be busy" worker_was_busy
+  wait_for "a worker of $1 to have wrk's connections" has_connections "$1"
   cat "$scratch/busy"
 }
-worker_was_busy() { # for 50 ms
-  local pid before
-  while read -r pid before; do echo "$(($(cut -d' ' -f1 "/proc/$pid/schedstat") - before)) $pid"; done <"$scratch/first" |
-    sort -rn | awk 'NR == 1 && $1 > 50000000 { print $2 }' >"$scratch/busy"
+has_connections() {
+  local wrk pid
+  wrk=$(pgrep -P "$loading" -x wrk) || return 1
+  sockets "$wrk" >"$scratch/sockets"
+  # Those at the other end: the port of the one is the other's peer.
+  awk 'NR == FNR { ours[$1]; next } FNR == 1 { file++ } { split($2, at, ":"); split($3, to, ":") }
+       file == 1 && $10 in ours { ports[at[2]] } file == 2 && to[2] in ports { print $10 }' \
+    "$scratch/sockets" "/proc/$wrk/net/tcp" "/proc/$wrk/net/tcp" | sort >"$scratch/served"
+  for pid in $(workers "$1"); do echo "$(sockets "$pid" | sort | comm -12 - "$scratch/served" | wc -l) $pid"; done |
+    sort -rn | awk 'NR == 1 && $1 > 0 { print $2 }' >"$scratch/busy"
   [ -s "$scratch/busy" ]
 }
+sockets() { find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null | tr -cd '0-9\n'; }
 # Workers that are not shutting down.
 workers() { pgrep -P "$(master "$1")" -f '^nginx: worker process$'; }
 both_workers() { [ "$(workers "$1" | wc -l)" = 2 ] && inside "$1" wrk -t1 -c1 -d1 "http://127.0.0.1:8080/stats" >/dev/null; }
@@ -114,6 +120,7 @@ end_load() {
 load() {
   begin_load "$1"
   busy_worker "$1" >/dev/null
+  sleep 1
   end_load
 }
 wrk_in() {
