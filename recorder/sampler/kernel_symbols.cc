@@ -49,6 +49,9 @@ uint32_t KernelSymbols::find(uint64_t address) const {
   const auto after = std::upper_bound(symbols_.begin(), symbols_.end(), address,
                                       [](uint64_t a, const Symbol& s) { return a < s.address; });
   if (after == symbols_.begin()) return kNone;
+  // What is beyond the kernel's own code was loaded later: a module, or a BPF program.
+  if (name(static_cast<uint32_t>(std::prev(after) - symbols_.begin())) == "_einittext")
+    return kNone;
   // Of several names of one address the first one.
   const auto first = std::lower_bound(symbols_.begin(), after, std::prev(after)->address,
                                       [](const Symbol& s, uint64_t a) { return s.address < a; });

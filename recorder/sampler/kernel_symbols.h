@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The functions of the running kernel, from /proc/kallsyms. Invariant: an address has the function
-// that begins before it, or none if the kernel hides its addresses.
+// that begins before it, or none if the kernel hides its addresses, or the code was loaded later.
 #pragma once
 
 #include <cstdint>

@@ -245,6 +245,7 @@ static long take_end(struct task_struct *task, struct vm_area_struct *vma, void 
 
 /* The kernel maps nothing else so close to main()'s stack: it leaves 128 MB or more. */
 #define MAIN_STACK (64u << 20)
+#define BUSY (-16) /* -EBUSY */
 
 /*
 ** The end of the C stack: of what main() has been given; where the C library keeps the thread's own data,
@@ -257,9 +258,8 @@ static __always_inline __u64 stack_end(struct work *k, struct task_struct *task,
   __u64 ids = bpf_get_current_pid_tgid();
   /* Those of the first thread are not above its stack. */
   if (own <= sp || own - sp >= MAIN_STACK || ids >> 32 == (__u32)ids) own = 0;
-  if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
-    bpf_find_vma(task, sp, take_end, &end, 0);
-  else /* before Linux 5.17 */
+  if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma) || /* before Linux 5.17 */
+      bpf_find_vma(task, sp, take_end, &end, 0) == BUSY)                   /* another thread changes the mappings */
     end = own;
   if (own != 0 && own <= end) return own;
   k->record.flags |= SMP_MADE_STACK;
@@ -316,6 +316,8 @@ static __noinline bool try_image(struct work *k, const struct smp_mapped *m, __u
   __u64 L = walk_global(w, g, w->abi.g_cur_L);
   k->record.lua_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
   L = w->runs;
+  if (k->record.lua_frame == 0) /* cur_L is a coroutine that C code has resumed, and that runs no more */
+    k->record.lua_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
   k->record.coroutine = walk_number(w, L);
   if (w->abi.flags & LTA_EXDATA) k->record.request = WALK_STATE(L, exdata, 8);
   if (w->abi.L_labels > 0) k->labels = WALK_STATE(L, labels, 8);

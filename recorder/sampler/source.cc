@@ -11,10 +11,12 @@
 
 namespace luatrace::record::sampler {
 
-// The kernel's functions are read first: no sample waits for that, and no new process.
+// No process is sampled yet, so none waits for the kernel's functions. Our own programs are among
+// them now.
 bpf::Failure Source::start() {
-  if (shown_.kernel) kernel_.load();
-  return program_.start();
+  bpf::Failure failure = program_.start();
+  if (!failure && shown_.kernel) kernel_.load();
+  return failure;
 }
 
 // The same code with the same note is the same LuaJIT. Null: all places are taken.
