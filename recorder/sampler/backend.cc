@@ -102,6 +102,12 @@ std::string prepare(const RemoteMemory& memory, FoundImage& f) {
   return read_rules(memory, f);
 }
 
+// Are these still the LuaJITs of the process? A child executes another program at any time.
+bool is_same(const LuaSearch& before, const LuaSearch& now) {
+  return std::equal(before.ours.begin(), before.ours.end(), now.ours.begin(), now.ours.end(),
+                    [](const LuaImage& a, const LuaImage& b) { return a.abi_at == b.abi_at; });
+}
+
 // A thread that cannot be one of the processes: mistyped, or it has ended. Empty: there is none.
 // Of a command, and of -a, all may be later ones.
 std::string wrong_thread(const Options& o) {
@@ -154,6 +160,7 @@ class SamplingBackend : public Backend {
     int looks = 0;
   };
   Attached look(pid_t pid, Live& live);
+  std::vector<FoundImage> usable(pid_t pid, const LuaSearch& search, Live& live);
   void look_again(uint64_t now);
   void examine(pid_t pid, Live& live);
   void warn_no_lua(pid_t pid, Live& live, uint64_t now);
@@ -178,12 +185,8 @@ Attached SamplingBackend::begin() {
   return a;
 }
 
-// Finds its LuaJITs, and samples it with them from now on.
-Attached SamplingBackend::look(pid_t pid, Live& live) {
-  const LuaSearch search = find_lua(pid);
-  if (search.error != 0 && live.attached_ns == 0)
-    return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
-            explain_no_access(pid, search.error)};
+// Those that the walker can use; why it cannot use another one is the problem of the process.
+std::vector<FoundImage> SamplingBackend::usable(pid_t pid, const LuaSearch& search, Live& live) {
   std::vector<FoundImage> images;
   if (!search.unusable.empty()) live.problem = search.unusable[0], live.lasting = true;
   for (const LuaImage& image : search.ours) {
@@ -195,6 +198,16 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
     else
       live.problem = printable(image.path) + " cannot be used: " + why, live.lasting = true;
   }
+  return images;
+}
+
+// Finds its LuaJITs, and samples it with them from now on.
+Attached SamplingBackend::look(pid_t pid, Live& live) {
+  const LuaSearch search = find_lua(pid);
+  if (search.error != 0 && live.attached_ns == 0)
+    return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
+            explain_no_access(pid, search.error)};
+  std::vector<FoundImage> images = usable(pid, search, live);
   if (images.empty() && live.attached_ns != 0) return {};
   std::string why;
   const auto output = host_.output_of(pid, why);
@@ -203,6 +216,10 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   live.has_lua = !images.empty();
   Added added{};
   host_.drainer().call([&] { added = source_->add(pid, number, output, std::move(images)); });
+  if (added == Added::kSampled && live.has_lua && !is_same(search, find_lua(pid))) {
+    host_.drainer().call([&] { source_->executed(pid); });  // before that was noticed
+    added = Added::kExecuted;
+  }
   if (added == Added::kExecuted) live.has_lua = false;  // it is attached to again
   if (added == Added::kNoPlace) {
     live.has_lua = false;  // it is looked at again: one may end

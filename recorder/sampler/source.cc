@@ -141,9 +141,15 @@ void Source::see_execs() {
   program_.take_execs([this](uint32_t serial) {
     const auto it = by_serial_.find(serial);
     if (it == by_serial_.end() || it->second->ended_ns != 0) return;
-    execs_.insert(it->second->pid);
-    end(*it->second);
+    executed(it->second->pid);
   });
+}
+
+void Source::executed(pid_t pid) {
+  const auto it = live_.find(pid);
+  if (it == live_.end()) return;
+  execs_.insert(pid);
+  end(*it->second);
 }
 
 // The largest are forgotten: a process that makes us read much of it does so at its own expense.

@@ -49,6 +49,8 @@ class Source {
             std::vector<FoundImage> images);
   // It has ended: nothing comes from it any more, but records of it may wait.
   void remove(pid_t pid);
+  // It has executed another program: it is among take_execs().
+  void executed(pid_t pid);
   // Takes records for up to kPassNs, and writes them. Returns whether more may wait.
   bool drain();
   // The recording ends.
