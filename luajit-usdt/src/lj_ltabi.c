@@ -222,7 +222,7 @@ void lj_ltabi_free(lua_State *L)
 
 #define ABIDEF8(_) \
   _(a1, FF__MAX) _(a2, A_OFS(LTState, serial)) \
-  _(a3, A_L(lt_serial)) _(a4, A_L(lt_labels))
+  _(a3, A_L(lt_serial)) _(a4, A_L(lt_labels)) _(a5, A_OFS(GCstr, hash)) _(a6, 0)
 
 #define A_TEXT(name, value)	"  .4byte %c[" #name "]\n"
 #define A_ARG(name, value)	[name] "i" ((int)(value)),

@@ -150,10 +150,12 @@ struct lt_abi {
   int32_t L_serial;		/* uint32_t: number of the coroutine in its VM, from its creation
 				** on. Never reused there, nor by a later VM with that address. */
   int32_t L_labels;		/* Address of struct lt_abi_labels, 0: it has no labels. */
+  int32_t str_hash;		/* uint32_t: differs, nearly always, between texts. */
+  int32_t reserved;
 };
 
 #define LT_ABI_SIZE_1		552u
-typedef char lt_abi_size[sizeof(struct lt_abi) == 576 ? 1 : -1];
+typedef char lt_abi_size[sizeof(struct lt_abi) == 584 ? 1 : -1];
 
 /* The labels that the program has given to a coroutine: n of them. They stay as they are while the
 ** coroutine has them. Key and value are text in words: the lowest byte is the number of bytes

@@ -40,10 +40,10 @@ struct walk_frame {
 };
 
 /* Differs between prototypes that have had the same address, one after the other: from the address
-** of the chunk name, the first line, the number of instructions. */
-static inline uint32_t walk_mix(uint64_t name, uint32_t line, uint32_t size) {
-  const uint64_t mixed =
-      name * 0x9e3779b97f4a7c15ull ^ ((uint64_t)line << 32 | size) * 0xc2b2ae3d27d4eb4full;
+** and the hash of the chunk name, the first line, the number of instructions. */
+static inline uint32_t walk_mix(uint64_t name, uint32_t hash, uint32_t line, uint32_t size) {
+  const uint64_t mixed = (name ^ (uint64_t)hash << 32) * 0x9e3779b97f4a7c15ull ^
+                         ((uint64_t)line << 32 | size) * 0xc2b2ae3d27d4eb4full;
   return (uint32_t)(mixed ^ mixed >> 32);
 }
 

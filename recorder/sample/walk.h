@@ -264,7 +264,8 @@ WALK_INLINE uint32_t walk_check(struct walk* w, uint64_t proto) {
   const uint64_t name = WALK_PROTO(proto, chunkname, 8);
   const uint32_t line = (uint32_t)WALK_PROTO(proto, firstline, 4);
   const uint32_t size = (uint32_t)WALK_PROTO(proto, sizebc, 4);
-  return walk_mix(name, line, size);
+  const uint32_t hash = w->abi.str_hash != 0 ? walk_u32(w, name + WALK_OFFSET(w->abi.str_hash)) : 0;
+  return walk_mix(name, hash, line, size);
 }
 
 /* Adds the function. Returns 0 if it is none. */

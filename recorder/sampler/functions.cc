@@ -158,8 +158,13 @@ std::optional<uint64_t> Functions::chunk_address(const Image& image, const stack
   return name;
 }
 
-uint32_t Functions::check_of(const Image& image, const stack::Proto& p) const {
-  return walk_mix(chunk_address(image, p).value_or(0), p.first_line, p.size);
+uint32_t Functions::check_of(size_t image, const stack::Proto& p) {
+  const Image& im = *images_[image];
+  const uint64_t name = chunk_address(im, p).value_or(0);
+  uint32_t hash = 0;
+  if (im.abi.str_hash != 0)
+    reader(image).memory.read(name + static_cast<uint64_t>(im.abi.str_hash), hash);
+  return walk_mix(name, hash, p.first_line, p.size);
 }
 
 FunctionLine Functions::lua(size_t image, std::span<const LuaFrame> stack, size_t i,
@@ -179,8 +184,7 @@ FunctionLine Functions::lua(size_t image, std::span<const LuaFrame> stack, size_
 // Null: it has been freed since, and there may be another one now.
 const stack::Proto* Functions::same_proto(size_t image, const LuaFrame& frame) {
   const stack::Proto* const p = proto_of(image, frame);
-  const bool same =
-      p != nullptr && (frame.kind != WALK_LUA || check_of(*images_[image], *p) == frame.check);
+  const bool same = p != nullptr && (frame.kind != WALK_LUA || check_of(image, *p) == frame.check);
   return same ? p : nullptr;
 }
 
@@ -194,7 +198,7 @@ FunctionLine Functions::read_function(size_t image, std::span<const LuaFrame> st
   }
   if (p == nullptr) return {};
   const Image& im = *images_[image];
-  const auto known = lua_.find(key_of(p->address, check_of(im, *p)));
+  const auto known = lua_.find(key_of(p->address, check_of(image, *p)));
   const LuaFunction* const f = known != lua_.end() ? &known->second : describe(image, *p, stack, i);
   if (f == nullptr) return {};
   return {f->id, line_of(im, *f, stack[i].pc)};
@@ -249,7 +253,7 @@ const Functions::LuaFunction* Functions::describe(size_t image, const stack::Pro
   append_func(descriptions_, f, chunk, name);
   described_++;
   if (lua_.size() >= kMaxFunctions) lua_.clear(), kept_ = 0;
-  LuaFunction& known = lua_[key_of(p.address, check_of(*images_[image], p))];
+  LuaFunction& known = lua_[key_of(p.address, check_of(image, p))];
   known.id = f.id;
   if (kept_ + p.bytes.size() <= kMaxKept) {
     kept_ += p.bytes.size();

@@ -86,7 +86,7 @@ class Functions {
   FunctionLine read_function(size_t image, std::span<const LuaFrame> stack, size_t i,
                              uint64_t taken_ns);
   static std::optional<uint64_t> chunk_address(const Image& image, const stack::Proto& p);
-  uint32_t check_of(const Image& image, const stack::Proto& p) const;
+  uint32_t check_of(size_t image, const stack::Proto& p);
   const LuaFunction* describe(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,
                               size_t i);
   std::string lua_name(size_t image, const stack::Proto& p, std::span<const LuaFrame> stack,

@@ -102,7 +102,7 @@ static const struct expected members[] = {
   E(reg_g, registers[3]), E(reg_L, registers[4]), E(reg_dispatch_jit, registers[5]),
   E(reg_g_jit, registers[6]), E(reg_base_jit, registers[7]),
   E(nbuiltins, FF__MAX), OF(vm_serial, LTState, serial), OF(L_serial, lua_State, lt_serial),
-  OF(L_labels, lua_State, lt_labels),
+  OF(L_labels, lua_State, lt_labels), OF(str_hash, GCstr, hash), E(reserved, 0),
 };
 #define COUNT (sizeof members / sizeof *members)
 
