@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 record=$1 analyze=$2 build=$3 cc=$4 mode=$5
 needs_sampling "$record"
 
-"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/hosts.c" -o "$scratch/hosts" -L"$build" -lluajit-5.1 -lpthread
+host hosts
 LD_LIBRARY_PATH=$build "$record" --sample 997 -q -o "$scratch/h.bin" -- "$scratch/hosts" "$mode" 1
 "$analyze" -q --format folded --frames L "$scratch/h.bin" >"$scratch/h.txt"
 # SAMPLES of the stacks with these functions

@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 record=$1 analyze=$2 build=$3 cc=$4 jit=$5
 needs_sampling "$record"
 
-"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/labels.c" -o "$scratch/labels" -L"$build" -lluajit-5.1
+host labels
 { [ "$jit" = on ] || echo 'jit.off()'; cat "$sample_here/labels.lua"; } >"$scratch/labels.lua"
 LD_LIBRARY_PATH=$build "$record" --sample 1997 -q -o "$scratch/l.bin" -- "$scratch/labels" "$scratch/labels.lua" 0.5 4
 python3 "$sample_here/samples.py" "$scratch/l.bin" --labels >"$scratch/l.txt"

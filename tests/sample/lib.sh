@@ -3,6 +3,7 @@
 #
 #   needs_sampling RECORD [OPTION]   skips the test where samples cannot be taken
 #   samples FILE            prints them (samples.py)
+#   host NAME               compiles NAME.c with the LuaJIT of $build to $scratch/NAME
 sample_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 needs_sampling() {
@@ -12,3 +13,7 @@ needs_sampling() {
 }
 
 samples() { python3 "$sample_here/samples.py" "$1"; }
+
+host() {
+  "$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/$1.c" -o "$scratch/$1" -L"$build" -lluajit-5.1 -lpthread
+}

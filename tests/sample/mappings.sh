@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 record=$1 build=$2 cc=$3
 needs_sampling "$record"
 
-"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/mappings.c" -o "$scratch/mappings" -L"$build" -lluajit-5.1 -lpthread
+host mappings
 LD_LIBRARY_PATH=$build "$record" --sample 1997 --user-only -q -o "$scratch/m.bin" -- "$scratch/mappings" 4
 samples "$scratch/m.bin" >"$scratch/all.txt"
 thread=$(sed -n '/L:/{s/ .*//p;q}' "$scratch/all.txt")

@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 record=$1 build=$2 cc=$3 mode=$4 jit=$5 option=${6:-}
 needs_sampling "$record"
 
-"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/nested.c" -o "$scratch/nested" -L"$build" -lluajit-5.1
+host nested
 LD_LIBRARY_PATH=$build "$record" --sample 1997 $option -q -o "$scratch/n.bin" -- "$scratch/nested" "$sample_here/nested.lua" 1.5 "$mode" "$jit"
 samples "$scratch/n.bin" >"$scratch/n.txt"
 python3 - "$scratch/n.txt" "$option" <<'END'

@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 record=$1 build=$2 cc=$3 jit=$4 option=${5:-}
 needs_sampling "$record"
 
-"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/resumed.c" -o "$scratch/resumed" -L"$build" -lluajit-5.1
+host resumed
 LD_LIBRARY_PATH=$build "$record" --sample 1997 $option -q -o "$scratch/r.bin" -- "$scratch/resumed" "$sample_here/resumed.lua" 2 "$jit"
 samples "$scratch/r.bin" | grep ':outer' >"$scratch/r.txt" || true
 all=$(wc -l <"$scratch/r.txt")

@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 record=$1 build=$2 cc=$3 mode=$4 jit=$5
 needs_sampling "$record"
 
-"$cc" -std=gnu11 -O1 -I"$build/include/luajit-2.1" "$sample_here/yields.c" -o "$scratch/yields" -L"$build" -lluajit-5.1
+host yields
 cat >"$scratch/yields.lua" <<'END'
 local yield = coroutine.yield
 local co = coroutine.wrap(function() while true do yield() end end)
