@@ -173,6 +173,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
     v[n].id = id;
     v[n++].ofs = (int32_t)lt_stackofs(L, frame);
   }
+  lt->reports = 1;
   if (words)
     lj_ltring_ext(lt, LTX_STACK, (uint32_t)reason, 2, lt_coid(lt, L), n+1);
   if (lt_probeon(lt))
@@ -181,6 +182,7 @@ void lj_ltstack_report(lua_State *L, int reason, int skiptop)
     if (lt_probeon(lt)) probe_running(L, tvref(L->stack)+v[i].ofs, v[i].id);
     if (words) lt_ring_store(lt, lj_ltctl_clock(lt), v[i].id, LT_FRAME);
   }
+  lt->reports = 0;
   free(v);
   if (words) lj_ltstack_attributes(L);
   lj_assertL(lt->L == L && lt_known(lt, L), "reported stack not known");

@@ -33,6 +33,23 @@ for _, compiled in ipairs { false, true } do
   assert(trace.stop())
 end
 
+-- In the middle of a stack's report nothing comes between its frames.
+local left = 20000
+local function starts()
+  assert(trace.start { ring_size = "4M" })
+  return 0
+end
+local function descends()
+  left = left - 1
+  return left == 0 and starts() or 1 + descends()
+end
+jit.off(descends)
+check.equal("calls", descends(), 19999)
+local trust = trace.dump { format = "json" }:match('"trust".-%}')
+assert(trust:find('"unbalanced": 0', 1, true), trust)
+check.equal("calls that ran when it began", trust:match('"open_start": 20%d%d%d[^%d]') ~= nil, true)
+assert(trace.stop())
+
 local function sleeps() os.execute("sleep 0.3") end
 local started, why = trace.start { cpu = true }
 if not started then
