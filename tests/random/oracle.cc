@@ -19,7 +19,7 @@ struct Coroutine {
   int c_calls = 0;  // C functions on its stack: no yield across them
   bool dead = false, failed = false, yielded = false;
   ucontext_t self{}, resumer{};
-  std::vector<char> stack;
+  std::unique_ptr<char[]> stack;
   std::function<void()> body;
 };
 
@@ -189,11 +189,19 @@ class Oracle {
     setcontext(&co->resumer);
   }
 
+  // Most coroutines are short: clearing a new stack for each took most of the time.
+  std::unique_ptr<char[]> TakeStack() {
+    if (free_stacks_.empty()) return std::make_unique_for_overwrite<char[]>(kStackSize);
+    auto stack = std::move(free_stacks_.back());
+    free_stacks_.pop_back();
+    return stack;
+  }
+
   void Prepare(Coroutine* co) {
-    co->stack.resize(256 * 1024);
+    co->stack = TakeStack();
     getcontext(&co->self);
-    co->self.uc_stack.ss_sp = co->stack.data();
-    co->self.uc_stack.ss_size = co->stack.size();
+    co->self.uc_stack.ss_sp = co->stack.get();
+    co->self.uc_stack.ss_size = kStackSize;
     const auto address = reinterpret_cast<uintptr_t>(this);
     makecontext(&co->self, reinterpret_cast<void (*)()>(&Oracle::Start), 2,
                 static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
@@ -202,7 +210,7 @@ class Oracle {
   // Whether the resume succeeded (a dead coroutine cannot be resumed).
   bool Resume(Coroutine* co) {
     if (co->dead) return false;
-    if (co->stack.empty()) Prepare(co);
+    if (!co->stack) Prepare(co);
     events_.push_back({Kind::kResume, 0, 0, "co" + std::to_string(co->number)});
     Coroutine* before = current_;
     current_ = co;
@@ -213,9 +221,11 @@ class Oracle {
                        co->yielded  ? "yield"
                        : co->failed ? "error"
                                     : "done"});
-    if (co->dead) co->stack = {};
+    if (co->dead) free_stacks_.push_back(std::move(co->stack));
     return !co->failed;
   }
+
+  static constexpr size_t kStackSize = 256 * 1024;
 
   const Program& program_;
   const std::string file_;
@@ -223,6 +233,7 @@ class Oracle {
   Coroutine main_;
   Coroutine* current_ = &main_;
   std::vector<std::unique_ptr<Coroutine>> coroutines_;
+  std::vector<std::unique_ptr<char[]>> free_stacks_;
   std::vector<Call> events_;
 };
 
