@@ -384,6 +384,10 @@ void Pipeline::samples(Input& input, Diagnostics& diag, const Progress& progress
   sum.finish();
   if (progress) progress(input.offset());
   warn_limit(input, budget);
+  if (options_.off_cpu && !sum.sums().samples && sum.sums().others)
+    warn_("--off-cpu: " + printable(input.name()) +
+          " has only samples of CPU time, which are shown without this option "
+          "(luatrace-record --sample HZ --off-cpu takes those of blocked time)");
   report_.sampled = sum.off_cpu() ? SampleKind::kOffCpu : SampleKind::kCpu;
   FileResult result{input.path(), facts, sum.profile(), nullptr, nullptr, diag.trust, bytes_, &sum};
   if (options_.bucket_ns) {

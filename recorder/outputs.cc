@@ -127,6 +127,8 @@ std::string Outputs::note() const {
   if (!options_.exclude.empty()) text += note_line("exclude", shell_line(options_.exclude));
   if (!options_.c_functions.empty()) text += note_line("c-functions", options_.c_functions);
   if (options_.ring_size) text += note_line("ring-size", std::to_string(options_.ring_size));
+  if (options_.sample_hz) text += note_line("sample", std::to_string(options_.sample_hz));
+  if (options_.off_cpu) text += note_line("off-cpu", "1");
   if (options_.times != "events") text += note_line("times", options_.times);
   if (options_.block) text += note_line("block", "1");
   if (options_.cpu) text += note_line("cpu", "1");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/collect/process_names.h"
 #include "analyzer/filter/phase.h"
 #include "base/escape.h"
 
@@ -16,12 +17,6 @@ constexpr uint64_t kMaxNs = uint64_t{1} << 62;
 std::string name_without_symbol(const std::string& place) {
   const std::string file = place.substr(0, place.rfind('+'));
   return file.starts_with('[') ? file : '[' + file + ']';
-}
-
-std::string process_text(const TraceFacts& facts, ProcessId number) {
-  const auto process = facts.processes.find(number);
-  if (process == facts.processes.end()) return "";
-  return " (pid " + std::to_string(process->second.pid) + ')';
 }
 
 }  // namespace
@@ -240,8 +235,10 @@ uint32_t SampledProfile::root(const Stream& from, const Sample& sample) {
     case GroupBy::kVm: {
       const uint32_t vm = vm_number(from, s);
       const std::string name = vm ? "Lua VM " + std::to_string(vm) : "[no Lua VM]";
-      return placement_.enter(0, placement_.group(name + process_text(facts_, from.process)));
+      return placement_.enter(0, placement_.group(name + pid_text(facts_, from.process)));
     }
+    case GroupBy::kProcess:
+      return placement_.enter(0, placement_.group(process_name(facts_, from.process)));
     case GroupBy::kRequest:
       if (!s.request) return 0;
       return placement_.enter_group(0, placement_.group("request " + hex(s.request - 1)));
@@ -275,7 +272,7 @@ uint32_t SampledProfile::enter_coroutine(const Stream& from, const lt_sample& s,
   const bool by_coroutine = options_.group == GroupBy::kCoroutine;
   if (by_coroutine || options_.mode == CoroutineMode::kSeparate) {
     const std::string name = "coroutine " + std::to_string(vm_number(from, s)) + ':' +
-                             (id ? std::to_string(id) : "?") + process_text(facts_, from.process);
+                             (id ? std::to_string(id) : "?") + pid_text(facts_, from.process);
     return placement_.enter(root, placement_.group(name, true));
   }
   if (!node) return top;

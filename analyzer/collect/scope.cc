@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyzer/collect/process_names.h"
+
 namespace luatrace::analyze {
 
 Scope::Scope(const FilterPlan& plan, const TraceFacts& facts)
@@ -55,19 +57,15 @@ bool Scope::wanted(const Coroutine& co) const {
   return any;
 }
 
-std::string Scope::process_text() const {
-  auto process = facts_.processes.find(facts_.process_of(number()));
-  if (process == facts_.processes.end()) return "";
-  return " (pid " + std::to_string(process->second.pid) + ')';
-}
-
 uint32_t Scope::group_root(Placement& placement, const Coroutine& co, const Coroutine* by) const {
   std::string name;
   if (options_.inherits_groups()) return placement.enter_inherited(0, co, by);
   if (options_.group == GroupBy::kThread)
     name = "thread " + std::to_string(tid());
   else if (options_.group == GroupBy::kVm)
-    name = "Lua VM " + std::to_string(number()) + process_text();
+    name = "Lua VM " + std::to_string(number()) + pid_text(facts_, facts_.process_of(number()));
+  else if (options_.group == GroupBy::kProcess)
+    name = process_name(facts_, facts_.process_of(number()));
   else
     return 0;
   return placement.enter(0, placement.group(name));
@@ -80,7 +78,7 @@ uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine*
   // are grouped by coroutine.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine)) {
     const std::string id = co.id ? std::to_string(co.id) : "?";
-    const std::string name = "coroutine " + std::to_string(number()) + ':' + id + process_text();
+    const std::string name = "coroutine " + std::to_string(number()) + ':' + id + pid_text(facts_, facts_.process_of(number()));
     return placement.enter(group_root(placement, co, by), placement.group(name, true));
   }
   if (!by) return group_root(placement, co, by);

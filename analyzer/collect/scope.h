@@ -44,7 +44,6 @@ class Scope {
   };
   bool is_thread_wanted(ThreadId tid) const;
   uint32_t group_root(Placement& placement, const Coroutine& co, const Coroutine* by) const;
-  std::string process_text() const;
 
   const FilterPlan& plan_;
   const FilterOptions& options_;

@@ -39,6 +39,7 @@ enum class GroupBy {
   kThread,
   kCoroutine,
   kVm,
+  kProcess,
   kRequest,
   kLabel,
   kPhase,
@@ -47,8 +48,8 @@ enum class GroupBy {
   kPattern
 };
 // As users write them; kPattern has no name.
-constexpr const char* kGroupNames[] = {"none",      "thread", "coroutine", "vm",    "request",
-                                       "label:KEY", "phase",  "file",      "plugin"};
+constexpr const char* kGroupNames[] = {"none",    "thread",    "coroutine", "vm",   "process",
+                                       "request", "label:KEY", "phase",     "file", "plugin"};
 // Groups by label that are no values.
 constexpr const char* kNoLabel = "[no label]";
 constexpr const char* kOtherValues = "[other values]";

@@ -100,14 +100,14 @@ constexpr OptionSpec kOwnOptions[] = {
      nullptr, Complete::kNothing, false, false, "state"},
 
     {kGroups, "group-by", 0, "WHAT", false, false,
-     "totals by thread, coroutine, vm (Lua VM), request, label:KEY, phase (of nginx), file, plugin (of Kong or APISIX), or PATTERN; none (default)",
+     "totals by thread, coroutine, vm (Lua VM), process, request, label:KEY, phase (of nginx), file, plugin (of Kong or APISIX), or PATTERN; none (default)",
      "Requests are those of --requests (see --request-by); the 100 slowest of them are groups, with request:N the N slowest, with "
      "request:0 all; the others are [other requests], by their entry function. With label:KEY the 100 values of that label (luatrace.label) with the most time are groups. A phase is that of the *_by_lua block at the bottom of a coroutine's stack, or that in which the coroutine was created. "
      "PATTERN is written like FN and matched with file names. The group is named by the part that matches the first ( ) of a "
      "regular expression ('/plugins/([^/]+)/'), or the first * of a glob, not counting one at its beginning "
      "('*plugins/*/*'). A PATTERN with a parenthesis is a regular expression even without slashes around it. Calls of "
      "other functions belong to the group that called them, or to [other].",
-     "none thread coroutine vm request label: phase file plugin", Complete::kNothing, true},
+     "none thread coroutine vm process request label: phase file plugin", Complete::kNothing, true},
     {kGroups, "plugin", 0, "PATTERN", false, true, "for --group-by plugin: where plugins are, 'myapp/plugins/*.lua'",
      "PATTERN as for --group-by; of several the first that matches names the plugin. Without it kong/plugins/*/*, "
      "apisix/plugins/*/* and apisix/plugins/*.lua. The outermost call that matches decides: what it calls, and what runs in "
@@ -126,7 +126,7 @@ constexpr OptionSpec kOwnOptions[] = {
      "(lost and anomalies), or of the traced time (all others). With --diff also change(FIELD(FN)), the difference; its percentages "
      "are of the earlier value. 'and', 'or' and ( ) combine comparisons. If several functions match FN, one for which the comparison "
      "is true is enough; if none does, that is an error (status 1), except with --allow-missing. With --group-by file, plugin or PATTERN, "
-     "FN is the name of a group, not of a function; with thread, coroutine, vm, request or phase, of either. Names that contain blanks or "
+     "FN is the name of a group, not of a function; with thread, coroutine, vm, process, request or phase, of either. Names that contain blanks or "
      "brackets must be quoted."},
     {kCompare, "allow-missing", 0, nullptr, false, false, "for --fail-if: the figures of a function that does not occur are 0",
      "For functions that should never be called, or are not called in each run. With --diff, it is enough if a function occurs in one of the two."},

@@ -8,6 +8,7 @@
 #include "analyzer/report/canonical_order.h"
 #include "analyzer/report/compensate.h"
 #include "analyzer/report/native_times.h"
+#include "analyzer/report/vm_work_time.h"
 #include "analyzer/symbols/vm_work.h"
 #include "base/escape.h"
 
@@ -158,14 +159,6 @@ void write_functions(std::ostream& out, const Report& r, bool corrected) {
   out << ']';
 }
 
-// The self time of the functions that satisfy the condition.
-uint64_t self_time(const Report& r, bool (*wanted)(const FunctionName&)) {
-  uint64_t ns = 0;
-  for (const ReportFunction& f : r.functions)
-    if (wanted(f)) ns += f.self_ns;
-  return ns;
-}
-
 void write_sample_sums(Object& o, const Report& r) {
   o.text("sampled", r.sampled == SampleKind::kCpu ? "cpu" : "off_cpu");
   o.number("samples", r.samples.samples);
@@ -192,8 +185,8 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("nodes", r.tree.size() - 1);
   if (!r.is_sampled()) o.number("recording_cost_ns", r.cost_ns);
   if (r.apportioned_ns) o.number("apportioned_ns", r.apportioned_ns);
-  o.number("collector_ns", self_time(r, is_collector));
-  o.number("compiler_ns", self_time(r, is_compiler));
+  o.number("collector_ns", vm_work_time(r, is_collector));
+  o.number("compiler_ns", vm_work_time(r, is_compiler));
   if (r.cpu.known()) {
     o.number("cpu_unknown_ns", r.cpu.unknown_ns);
     o.number("preempted_ns", r.cpu.preempted_ns);

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "analyzer/output/format.h"
+#include "analyzer/report/vm_work_time.h"
 #include "analyzer/symbols/vm_work.h"
 #include "base/escape.h"
 #include "base/saturate.h"
@@ -49,14 +50,15 @@ void print_file(std::ostream& out, const ReportFile& file, size_t width) {
 std::string vm_work_text(const Report& r) {
   std::string out;
   const auto add = [&](const char* name, bool (*wanted)(const FunctionName&)) {
-    uint64_t ns = 0, calls = 0;
-    for (const ReportFunction& f : r.functions)
-      if (wanted(f)) ns += f.self_ns, calls += f.calls;
-    if (!ns && !calls) return;
+    if (std::none_of(r.functions.begin(), r.functions.end(), [&](const ReportFunction& f) {
+          return wanted(f) && (f.self_ns || f.inclusive_ns || f.calls);
+        }))
+      return;
+    const uint64_t ns = vm_work_time(r, wanted);
     const double share =
         r.self_ns ? 100.0 * static_cast<double>(ns) / static_cast<double>(r.self_ns) : 0;
     out += (out.empty() ? "" : ", ") + (name + (' ' + format_time(ns))) + " (" + decimal(share, 1) +
-           " % of the calls' time)";
+           (r.is_sampled() ? " %)" : " % of the calls' time)");
   };
   add("collector", is_collector);
   add("compiler", is_compiler);
@@ -98,6 +100,7 @@ void print_sampled_head(std::ostream& out, const Report& r, size_t width) {
       counted(r.threads, "thread") + ", " + counted(r.functions.size() - 2, "function") + ", " +
           counted(r.tree.size() - 1, "call-tree node"),
       width);
+  if (const std::string text = vm_work_text(r); !text.empty()) row(out, "VM", text, width);
 }
 
 void print_head(std::ostream& out, const Report& r, size_t width) {

@@ -20,17 +20,25 @@ bool has_sampled_stream(std::string_view text) {
   return TextLine(text.substr(at + 1, end - at - 1), "").number("flags") & LTF_SAMPLED;
 }
 
+bool is_sampled_text(Input& input) {
+  input.need(kMostBytes);
+  const std::string_view text = input.text().substr(0, kMostBytes);
+  try {
+    return has_sampled_stream(text) || text.find("\nnote sample=") != text.npos;
+  } catch (const Unreadable&) {
+    return false;  // The reader says so with the number of the line.
+  }
+}
+
+// Of the payload of a NOTE block.
+bool notes_samples(std::string_view notes) {
+  return notes.starts_with("sample=") || notes.find("\nsample=") != notes.npos;
+}
+
 }  // namespace
 
 bool is_sampled(Input& input) {
-  if (is_text_trace(input)) {
-    input.need(kMostBytes);
-    try {
-      return has_sampled_stream(input.text().substr(0, kMostBytes));
-    } catch (const Unreadable&) {
-      return false;  // The reader says so with the number of the line.
-    }
-  }
+  if (is_text_trace(input)) return is_sampled_text(input);
   size_t at = sizeof(lt_file_header);
   lt_block block;
   while (at < kMostBytes && input.need(at + sizeof block) >= at + sizeof block) {
@@ -47,6 +55,9 @@ bool is_sampled(Input& input) {
       memcpy(&info, input.data() + at, sizeof info);
       return info.flags & LTF_SAMPLED;
     }
+    if (block.type == LT_BLOCK_NOTE && input.need(at + block.payload_size) >= at + block.payload_size &&
+        notes_samples({reinterpret_cast<const char*>(input.data()) + at, block.payload_size}))
+      return true;  // A trace in which no sample came has no stream.
     at += (block.payload_size + size_t{7}) & ~size_t{7};
   }
   return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a trace has samples or events: decided by its first stream.
+// Whether a trace has samples or events: decided by its notes and its first stream.
 #pragma once
 
 #include "analyzer/read/input.h"

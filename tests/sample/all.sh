@@ -43,6 +43,9 @@ for name in before later; do
   jq -e --arg name $name '.functions | any(.name == $name and .samples > 20)' "$scratch/report.json" >/dev/null ||
     fail "no samples of $name: $(jq -c '[.functions[] | select(.kind == "lua") | [.name, .samples]]' "$scratch/report.json")"
 done
+"$analyze" -q --report --limit 0 --group-by process --json "$scratch/samples.bin" >"$scratch/processes.json"
+jq -e --arg name "process $lua (luajit)" '.report | any(.name == $name and .samples > 20)' "$scratch/processes.json" >/dev/null ||
+  fail "no group of process $lua: $(jq -c '[.report[] | [.name, .samples]]' "$scratch/processes.json")"
 
 "$record" -q -a -o "$scratch/events.bin" -d 5 2>"$scratch/err" || fail "status $?: $(cat "$scratch/err")"
 pids=$("$analyze" --info --json "$scratch/events.bin" | jq -r '.trace.files[0].processes[].pid')

@@ -68,3 +68,18 @@ status=0
 "$record" --sample 99 --off-cpu -o "$scratch/none.bin" -p $sleeper -d 0.3 2>"$scratch/err" || status=$?
 same "status without a wait" $status 124
 grep -q 'no sample came; has any thread been blocked, and run again?' "$scratch/err" || fail "$(cat "$scratch/err")"
+# A file without any is one of samples nevertheless; so is its text.
+same "samples of a file without a wait" "$("$analyze" --json "$scratch/none.bin" | jq -c '[.trace.samples, has("idle_ns")]')" "[0,false]"
+"$analyze" --dump "$scratch/none.bin" >"$scratch/none.txt"
+same "of its text" "$("$analyze" --json "$scratch/none.txt" | jq .trace.samples)" 0
+"$analyze" -q --report --off-cpu "$scratch/cpu.bin" >/dev/null 2>"$scratch/err" || fail "status $?"
+grep -q 'cpu.bin has only samples of CPU time, which are shown without this option' "$scratch/err" || fail "$(cat "$scratch/err")"
+refuses "--format parquet: .*all.bin has samples, which know no single calls" "$analyze" -q --format parquet -o "$scratch/tables" "$scratch/all.bin"
+[ ! -e "$scratch/tables" ] || fail "an empty directory is left"
+
+# What the VM does itself is in the sums with the C functions that do it.
+"$record" --sample 1997 -q -o "$scratch/garbage.bin" -- "$luajit" -e 'local keep = {} for i = 1, 1e5 do keep[i] = {} end
+  local t = os.clock() while os.clock() - t < 0.3 do collectgarbage() end'
+"$analyze" --json "$scratch/garbage.bin" | jq -e '.trace | .collector_ns > .self_ns / 2 and .collector_ns < .self_ns' >/dev/null ||
+  fail "collector: $("$analyze" --json "$scratch/garbage.bin" | jq -c '.trace | [.collector_ns, .self_ns]')"
+"$analyze" "$scratch/garbage.bin" | grep '^VM  *collector .*%)' >/dev/null || fail "the summary does not name the collector"

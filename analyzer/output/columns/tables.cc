@@ -2,6 +2,7 @@
 #include "analyzer/output/columns/tables.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -54,7 +55,9 @@ int32_t pid_of(const ReportFile& file, StreamId vm) {
 CallTables::CallTables(const ExportOptions& options, std::string host)
     : host_(std::move(host)), names_(options) {
   const std::string& directory = options.output;
-  if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
+  if (mkdir(directory.c_str(), 0777) == 0) {
+    created_ = directory;
+  } else if (errno != EEXIST) {
     error_ = std::strerror(errno);
     return;
   }
@@ -66,6 +69,11 @@ CallTables::CallTables(const ExportOptions& options, std::string host)
   open(calls_, "calls.parquet", CallRows::columns());
   open(functions_, "functions.parquet", function_columns());
   open(requests_, "requests.parquet", request_columns());
+}
+
+CallTables::~CallTables() {
+  for (std::optional<Table>* table : {&calls_, &functions_, &requests_}) table->reset();
+  if (!created_.empty()) rmdir(created_.c_str());  // Only if nothing was written.
 }
 
 CallObserver& CallTables::begin_file(const FilterPlan& plan, const TraceFacts& facts,

@@ -23,6 +23,7 @@ class CallTables : public CallConsumer {
  public:
   // Creates the directory options.output, if it does not exist. See error().
   CallTables(const ExportOptions& options, std::string host);
+  ~CallTables() override;
 
   CallObserver& begin_file(const FilterPlan& plan, const TraceFacts& facts,
                            const SymbolFinder& symbols) override;
@@ -47,6 +48,7 @@ class CallTables : public CallConsumer {
 
   const std::string host_;
   std::string error_, path_;
+  std::string created_;  // The directory, if it did not exist.
   std::optional<Table> calls_, functions_, requests_;
   std::optional<CallRows> rows_;
   SliceNumbers used_;

@@ -18,6 +18,7 @@ struct NamedGroups {
 constexpr NamedGroups kNamedGroups[] = {{"thread", "thread "},
                                         {"coroutine", "coroutine "},
                                         {"vm", "Lua VM "},
+                                        {"process", "process "},
                                         {"request", "request "},
                                         {"phase", ""}};
 
@@ -56,6 +57,7 @@ SampleLabels::List SampleLabels::of(const ReportFunction& root) const {
     labels.emplace_back("process", value.substr(pid + 6, value.size() - pid - 7));
     value.resize(pid);
   }
+  if (known.groups == "process") value = value.substr(0, value.find(" ("));  // "12 (nginx)"
   labels.emplace_back(known.groups, printable(value));
   return labels;
 }
