@@ -21,18 +21,27 @@
 #include <unistd.h>
 
 #include "luatrace_abi.h"
+#include "luatrace_builtin.h"
 
 enum { MAX_FRAMES = 200, MAX_VMS = 100, MAX_COROUTINES = 50 };
 
 static int memory;
 static struct lt_abi abi;
-static uint64_t first_vm, vm_begin, vm_end; /* addresses in the process */
+static uint64_t first_vm, vm_begin, vm_end, builtins; /* addresses in the process */
 static struct user_regs_struct regs;
 
 /* -- Memory of the process -- */
 
 static int read_at(uint64_t address, void *to, size_t size) {
   return pread(memory, to, size, (off_t)address) == (ssize_t)size;
+}
+/* A text of so many bytes, which may be anything, or one that ends before that. */
+static void print_text(uint64_t address, size_t size) {
+  char text[256];
+  if (size > sizeof text) size = sizeof text;
+  if (!read_at(address, text, size)) return;
+  for (size_t i = 0; i < size && text[i] != 0; i++)
+    putchar((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i]);
 }
 /* A number of so many bytes; 0: it cannot be read. */
 static uint64_t get(uint64_t address, size_t size) {
@@ -56,6 +65,7 @@ static int take_note(uint64_t note, uint32_t size) {
   first_vm = note + offsetof(struct lt_abi, vms) + (uint64_t)abi.vms;
   vm_begin = note + offsetof(struct lt_abi, vm_begin) + (uint64_t)abi.vm_begin;
   vm_end = note + offsetof(struct lt_abi, vm_end) + (uint64_t)abi.vm_end;
+  if (abi.builtins != 0) builtins = note + offsetof(struct lt_abi, builtins) + (uint64_t)abi.builtins;
   return 1;
 }
 
@@ -129,18 +139,29 @@ static uint32_t line_of(uint64_t proto, uint32_t pos) {
   return first + (uint32_t)get(info + (uint64_t)size * (pos - 1), size);
 }
 
+/* Library functions that LuaJIT implements itself. */
+static void print_builtin(uint8_t number) {
+  char all[8192] = "", name[64];
+  const char *text = all, *const end = all + sizeof all - 1;
+  for (size_t i = 0; builtins != 0 && i + 64 < sizeof all && read_at(builtins + i, all + i, 64);) i += 64;
+  for (int i = 0; i < number && i < abi.nbuiltins && text < end; i++) text += strlen(text) + 1;
+  const char *const shown = text < end && *text != 0 ? lt_builtin_name(text, name, sizeof name) : NULL;
+  if (shown != NULL)
+    printf("  %s\n", shown);
+  else
+    printf("  builtin#%u\n", number);
+}
+
 static void print_frame(uint64_t fn, uint64_t pc) {
   const uint8_t ffid = BYTE(fn, fn_ffid);
   if (ffid == 1) printf("  C:%#" PRIx64 "\n", WORD(fn, fn_f));
-  if (ffid > 1) printf("  builtin#%u\n", ffid);
+  if (ffid > 1) print_builtin(ffid);
   if (ffid != 0) return;
   const uint64_t proto = WORD(fn, fn_pc) - (uint64_t)abi.pt_size;
   const uint64_t name = WORD(proto, pt_chunkname);
-  char text[256] = "";
-  uint32_t size = WORD32(name, str_len);
-  if (size > sizeof text - 1) size = sizeof text - 1;
-  if (!read_at(name + (uint64_t)abi.str_size, text, size)) text[0] = 0;
-  printf("  L:%s:%u\n", text, line_of(proto, position(fn, pc)));
+  printf("  L:");
+  print_text(name + (uint64_t)abi.str_size, WORD32(name, str_len));
+  printf(":%u\n", line_of(proto, position(fn, pc)));
 }
 
 /* From that base down to the bottom of the coroutine's stack. */
@@ -188,6 +209,18 @@ static uint64_t resumer(uint64_t L) {
   return WORD(L, L_resumer);
 }
 
+/* By its number in DWARF; 0: not one of these. */
+static uint64_t reg(int32_t number) {
+  const uint64_t all[16] = {regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
+                            regs.r8,  regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15};
+  return number >= 0 && number < 16 ? all[number] : 0;
+}
+
+/* Does the thread run the interpreter of this VM? Several may be open on it. */
+static int interprets(uint64_t g) {
+  return regs.rip >= vm_begin && regs.rip < vm_end && reg(abi.reg_dispatch) == AT(g, g_dispatch);
+}
+
 static void print_vm(uint64_t g) {
   uint64_t L = WORD(g, g_cur_L);
   const uint64_t jit_base = WORD(g, g_jit_base);
@@ -199,7 +232,7 @@ static void print_vm(uint64_t g) {
   const uint64_t frame = WORD(L, L_cframe) & ~(uint64_t)abi.cf_flags;
   uint64_t base = WORD(L, L_base), pc = WORD(frame, cf_pc);
   if (jit_base != 0) base = jit_base, pc = 0;
-  if (jit_base == 0 && regs.rip >= vm_begin && regs.rip < vm_end) base = regs.rdx, pc = regs.rbx;
+  if (jit_base == 0 && interprets(g)) base = reg(abi.reg_base), pc = reg(abi.reg_pc);
   for (int i = 0; i < MAX_COROUTINES && L != 0; i++) {
     printf(" coroutine %#" PRIx64 "\n", L);
     walk(L, base, pc);
