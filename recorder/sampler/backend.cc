@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The session's thread finds the LuaJITs of processes; everything that uses the Source happens in
-// jobs of the drainer. A program loads its libraries after it was executed: a process without a
-// LuaJIT is looked at again, at growing intervals.
+// jobs of the drainer. A program loads its libraries after it was executed, or much later: each
+// process is looked at again, at growing intervals.
 #include "recorder/sampler/backend.h"
 
 #include <unistd.h>
@@ -155,6 +155,7 @@ class SamplingBackend : public Backend {
   struct Live {
     uint64_t attached_ns = 0, look_ns = 0, pause_ns = kFirstLook;
     bool has_lua = false;
+    LuaSearch seen;        // when it was looked at
     std::string problem;   // why its LuaJIT cannot be used
     bool lasting = false;  // the problem will not pass
     int looks = 0;
@@ -207,7 +208,9 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   if (search.error != 0 && live.attached_ns == 0)
     return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
             explain_no_access(pid, search.error)};
+  if (live.has_lua && is_same(live.seen, search)) return {};
   std::vector<FoundImage> images = usable(pid, search, live);
+  live.seen = search;
   if (images.empty() && live.attached_ns != 0) return {};
   std::string why;
   const auto output = host_.output_of(pid, why);
@@ -249,7 +252,6 @@ void SamplingBackend::forget(pid_t pid) {
 void SamplingBackend::look_again(uint64_t now) {
   const uint64_t until = monotonic_ns() + kPollNs;
   for (auto& [pid, live] : live_) {
-    if (live.has_lua) continue;
     if (now >= live.look_ns && monotonic_ns() < until) {
       look(pid, live);
       examine(pid, live);
