@@ -78,7 +78,8 @@ uint32_t Scope::base(Placement& placement, const Coroutine& co, const Coroutine*
   // are grouped by coroutine.
   if (separate && (co.id || options_.group == GroupBy::kCoroutine)) {
     const std::string id = co.id ? std::to_string(co.id) : "?";
-    const std::string name = "coroutine " + std::to_string(number()) + ':' + id + pid_text(facts_, facts_.process_of(number()));
+    const std::string name = "coroutine " + std::to_string(number()) + ':' + id +
+                             pid_text(facts_, facts_.process_of(number()));
     return placement.enter(group_root(placement, co, by), placement.group(name, true));
   }
   if (!by) return group_root(placement, co, by);

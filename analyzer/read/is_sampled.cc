@@ -55,7 +55,8 @@ bool is_sampled(Input& input) {
       memcpy(&info, input.data() + at, sizeof info);
       return info.flags & LTF_SAMPLED;
     }
-    if (block.type == LT_BLOCK_NOTE && input.need(at + block.payload_size) >= at + block.payload_size &&
+    if (block.type == LT_BLOCK_NOTE &&
+        input.need(at + block.payload_size) >= at + block.payload_size &&
         notes_samples({reinterpret_cast<const char*>(input.data()) + at, block.payload_size}))
       return true;  // A trace in which no sample came has no stream.
     at += (block.payload_size + size_t{7}) & ~size_t{7};

@@ -8,8 +8,8 @@
 
 namespace luatrace::analyze {
 
-// ns. wanted: one of symbols/vm_work.h. Of samples, the C functions of the VM below it are included,
-// and the finalizers that the collector calls: samples have no entry and return of these.
+// ns. wanted: one of symbols/vm_work.h. Of samples, the C functions of the VM below it are
+// included, and the finalizers that the collector calls: samples have no entry and return of these.
 uint64_t vm_work_time(const Report& report, bool (*wanted)(const FunctionName&));
 
 }  // namespace luatrace::analyze

@@ -15,12 +15,9 @@ constexpr std::string_view kLabelGroups = "label:";
 struct NamedGroups {
   std::string_view groups, begin;
 };
-constexpr NamedGroups kNamedGroups[] = {{"thread", "thread "},
-                                        {"coroutine", "coroutine "},
-                                        {"vm", "Lua VM "},
-                                        {"process", "process "},
-                                        {"request", "request "},
-                                        {"phase", ""}};
+constexpr NamedGroups kNamedGroups[] = {{"thread", "thread "},   {"coroutine", "coroutine "},
+                                        {"vm", "Lua VM "},       {"process", "process "},
+                                        {"request", "request "}, {"phase", ""}};
 
 const NamedGroups* find_groups(std::string_view groups) {
   for (const NamedGroups& known : kNamedGroups)
