@@ -28,7 +28,10 @@ namespace {
 constexpr int kPauseMs = 20;
 constexpr uint64_t kFirstLook = kMillisecond, kSlowestLook = kSecond;
 constexpr uint64_t kPollNs = 20 * kMillisecond;  // of one call of poll()
-constexpr uint64_t kNoLuaNs = 2 * kSecond;       // without a LuaJIT, until a message says so
+// Of each look at a process that has a LuaJIT: its file systems may not answer, and all wait for
+// that.
+constexpr uint64_t kAskAgainNs = 20 * kMillisecond;
+constexpr uint64_t kNoLuaNs = 2 * kSecond;  // without a LuaJIT, until a message says so
 // Looking for LuaJITs without tracepoints, which reads the files of the process: at its first look,
 // and at some later ones; one of so many parts of the time, beside the first kExamineNs.
 constexpr uint64_t kExamineNs = kSecond / 2, kExamineShare = 50;
@@ -204,7 +207,7 @@ std::vector<FoundImage> SamplingBackend::usable(pid_t pid, const LuaSearch& sear
 
 // Finds its LuaJITs, and samples it with them from now on.
 Attached SamplingBackend::look(pid_t pid, Live& live) {
-  const LuaSearch search = find_lua(pid);
+  const LuaSearch search = live.has_lua ? find_lua(pid, kAskAgainNs) : find_lua(pid);
   if (search.error != 0 && live.attached_ns == 0)
     return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
             explain_no_access(pid, search.error)};
