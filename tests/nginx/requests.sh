@@ -61,13 +61,10 @@ record trace.bin
 : >access.log  # nginx appends
 for turn in 1 2 3 4 5; do visit sleep busy subrequest threads wrap timer socket; done
 cp access.log sequence.log
-# Two at a time: while the one sleeps the other holds the worker.
+# Two at a time, by one process, so that no other one comes between: while the one sleeps the other holds the worker.
 for turn in 1 2 3 4 5; do
-  visit sleep &
-  other=$!
-  sleep 0.03
-  visit busy
-  wait $other
+  curl -sS -m 20 -Z --parallel-immediate -o sleep.txt "http://127.0.0.1:$port/sleep" -o busy.txt "http://127.0.0.1:$port/busy" 2>curl.err ||
+    fail "/sleep and /busy: $(cat curl.err)"
 done
 recorded
 ! grep -F '[error]' error.log || fail "nginx has logged errors"
