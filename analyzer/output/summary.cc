@@ -50,11 +50,10 @@ void print_file(std::ostream& out, const ReportFile& file, size_t width) {
 std::string vm_work_text(const Report& r) {
   std::string out;
   const auto add = [&](const char* name, bool (*wanted)(const FunctionName&)) {
-    if (std::none_of(r.functions.begin(), r.functions.end(), [&](const ReportFunction& f) {
-          return wanted(f) && (f.self_ns || f.inclusive_ns || f.calls);
-        }))
-      return;
     const uint64_t ns = vm_work_time(r, wanted);
+    const bool called = std::any_of(r.functions.begin(), r.functions.end(),
+                                    [&](const auto& f) { return wanted(f) && f.calls > 0; });
+    if (!ns && !called) return;
     const double share =
         r.self_ns ? 100.0 * static_cast<double>(ns) / static_cast<double>(r.self_ns) : 0;
     out += (out.empty() ? "" : ", ") + (name + (' ' + format_time(ns))) + " (" + decimal(share, 1) +

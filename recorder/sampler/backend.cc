@@ -111,6 +111,14 @@ bool is_same(const LuaSearch& before, const LuaSearch& now) {
                     [](const LuaImage& a, const LuaImage& b) { return a.abi_at == b.abi_at; });
 }
 
+// Is each of these LuaJITs one that the process had before? A search that ended early finds fewer.
+bool has_all(const LuaSearch& before, const LuaSearch& now) {
+  return std::all_of(now.ours.begin(), now.ours.end(), [&](const LuaImage& image) {
+    return std::any_of(before.ours.begin(), before.ours.end(),
+                       [&](const LuaImage& known) { return known.abi_at == image.abi_at; });
+  });
+}
+
 // A thread that cannot be one of the processes: mistyped, or it has ended. Empty: there is none.
 // Of a command, and of -a, all may be later ones.
 std::string wrong_thread(const Options& o) {
@@ -211,7 +219,7 @@ Attached SamplingBackend::look(pid_t pid, Live& live) {
   if (search.error != 0 && live.attached_ns == 0)
     return {search.error == ESRCH ? Refusal::kNoProcess : Refusal::kNoPermission,
             explain_no_access(pid, search.error)};
-  if (live.has_lua && is_same(live.seen, search)) return {};
+  if (live.has_lua && has_all(live.seen, search)) return {};
   std::vector<FoundImage> images = usable(pid, search, live);
   live.seen = search;
   if (images.empty() && live.attached_ns != 0) return {};

@@ -22,5 +22,5 @@ LD_LIBRARY_PATH=$build "$record" --sample 1997 -q -o "$scratch/y.bin" -- "${comm
 samples "$scratch/y.bin" | sed -n '/L:/,$p' >"$scratch/y.txt"
 all=$(grep -c 'L:' "$scratch/y.txt" || true)
 lost=$(grep -cE 'L:.*unknown|coroutine.*unknown| unknown(;K:[^ ]*)?$' "$scratch/y.txt" || true)
-[ "$all" -gt 100 ] || fail "only $all samples with Lua of $(wc -l <"$scratch/y.txt")"
+[ "$all" -gt 300 ] || fail "only $all samples with Lua of $(wc -l <"$scratch/y.txt")"
 [ $((lost * 1000)) -le $((all + 2000)) ] || { grep unknown "$scratch/y.txt" | cut -d' ' -f2- | sort | uniq -c | sort -rn | head -n 5 >&2; fail "$lost of $all stacks are not known"; }
