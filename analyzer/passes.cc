@@ -238,7 +238,9 @@ void warn_slow_left_out(const Report& report) {
 // Where the line "trust" is not printed.
 void warn_lost(const Report& report) {
   if (report.trust.lost)
-    warn(format_count(report.trust.lost) + " events were lost while recording: calls are missing");
+    warn(format_count(report.trust.lost) +
+         (report.is_sampled() ? " samples were lost while recording: time is missing"
+                              : " events were lost while recording: calls are missing"));
 }
 
 // Warns if --compensate cannot correct all files.

@@ -35,12 +35,20 @@ std::string advice(const Options& options, bool slow, Output& output) {
                               : "; a larger --ring-size helps, or --block";
 }
 
+// Of --sample: by CPU time there should have been more samples.
+std::string skipped_text(const OutputTotals& t) {
+  if (t.lost_otherwise == 0) return "";
+  return "; the kernel's timer has skipped " + grouped(t.lost_otherwise) +
+         " of them (interrupts take long here, the host has taken the processors, or "
+         "kernel.perf_event_max_sample_rate is too low): a lower rate helps";
+}
+
 std::string lost_text(const Options& options, bool slow, Output& output) {
   const OutputTotals& t = output.totals();
   const uint64_t ticks = t.lost_time.covered(output.time().start.tick, output.time().end.tick);
   const double ns = ticks_to_ns(output.rate_so_far(), ticks);
   if (options.sample_hz != 0)
-    return "LOST: " + counted(t.lost, "sample") + advice(options, slow, output);
+    return "LOST: " + counted(t.lost, "sample") + advice(options, slow, output) + skipped_text(t);
   std::string text = "LOST: " + counted(t.lost, "event") + " in " + counted(t.gaps, "gap") + ", " +
                      time_text(ns) + " in all" + advice(options, slow, output);
   if (t.unwritten > 0)

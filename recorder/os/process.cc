@@ -232,6 +232,17 @@ uid_t user_of(pid_t pid) {
   return user_in(read_status(pid));
 }
 
+// proc_pid_stat(5): after the name come 11 fields, and then utime and stime.
+uint64_t cpu_time_of(pid_t pid) {
+  constexpr int kBefore = 11;
+  std::istringstream fields(stat_fields(pid));
+  std::string skipped;
+  for (int i = 0; i < kBefore; i++) fields >> skipped;
+  uint64_t user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) * (1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
+}
+
 int open_pidfd(pid_t pid, int peer) {
   int fd = -1;
   socklen_t size = sizeof fd;

@@ -26,6 +26,10 @@ ProcessFacts read_process(pid_t pid);
 // Its effective user; 0 if it has ended.
 uid_t user_of(pid_t pid);
 
+// The CPU time of all its threads, also of those that have ended, in ns (counted in ticks of 10
+// ms); 0 if it has ended.
+uint64_t cpu_time_of(pid_t pid);
+
 // Its command line, or the title that replaced it; empty if it has ended, or has executed another
 // program than `image`.
 std::string read_title(pid_t pid, const std::string& image);

@@ -8,8 +8,21 @@
 #include <utility>
 
 #include "recorder/os/clock.h"
+#include "recorder/os/process.h"
 
 namespace luatrace::record::sampler {
+namespace {
+
+// Does each period of a process's CPU time have a sample? Then that, else 0.
+uint64_t period_of(const Settings& s) {
+  const bool all = !s.off_cpu && !s.only_kernel_mode && s.threads.empty();
+  return all ? kSecond / s.hertz : 0;
+}
+
+}  // namespace
+
+Source::Source(Settings settings, Shown shown)
+    : program_(settings), shown_(shown), period_ns_(period_of(settings)) {}
 
 // No process is sampled yet, so none waits for the kernel's functions. Our own programs are among
 // them now.
@@ -64,6 +77,7 @@ Source::Entry& Source::entry_of(pid_t pid, uint32_t number, const std::shared_pt
   Entry& e = entries_.emplace_back();
   e.pid = pid;
   e.process = std::make_unique<SampledProcess>(pid, number, output, kernel_, shown_);
+  e.coverage = Coverage(cpu_time_of(pid));
   e.known.nested = !shown_.user;  // otherwise the C functions will tell
   output->users()++;
   live_[pid] = &e;
@@ -92,7 +106,10 @@ Added Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& out
 }
 
 void Source::remove(pid_t pid) {
-  if (const auto it = live_.find(pid); it != live_.end()) end(*it->second);
+  const auto it = live_.find(pid);
+  if (it == live_.end()) return;
+  it->second->coverage.look(cpu_time_of(pid));
+  end(*it->second);
 }
 
 void Source::end(Entry& e) {
@@ -106,6 +123,11 @@ void Source::finish(Entry& e) {
   SampledProcess& p = *e.process;
   p.flush();
   count_lost(*p.output(), p.lost());
+  e.coverage.settle(e.weight_ns);
+  const uint64_t skipped = period_ns_ != 0 ? e.coverage.missing(period_ns_) : 0;
+  count_lost(*p.output(), skipped);
+  p.output()->totals().lost_otherwise += skipped;
+  skipped_ += skipped;
   p.output()->users()--;
   for (const uint32_t number : e.images) places_[number % SMP_IMAGES].users--;
   for (const uint32_t serial : e.serials) by_serial_.erase(serial);
@@ -128,6 +150,7 @@ void Source::take(std::span<const std::byte> bytes) {
   known_ -= p.memory();
   p.add(record, bytes.subspan(sizeof record));
   known_ += p.memory();
+  e.weight_ns += record.weight;
   samples_++;
   if (p.is_nested() && !e.known.nested) {
     e.known.nested = 1;
@@ -149,6 +172,7 @@ void Source::executed(pid_t pid) {
   const auto it = live_.find(pid);
   if (it == live_.end()) return;
   execs_.insert(pid);
+  it->second->coverage.look(cpu_time_of(pid));
   end(*it->second);
 }
 
@@ -182,27 +206,43 @@ void Source::end_pass(uint64_t before_ns) {
   }
 }
 
+// Of the processes that have had samples since the last look.
+void Source::look_at_cpu_times(uint64_t now) {
+  if (period_ns_ == 0) return;
+  look_ns_ = now + kLookNs;
+  for (const auto& [pid, e] : live_) {
+    if (e->weight_ns == e->looked_ns) continue;
+    e->looked_ns = e->weight_ns;
+    e->coverage.look(cpu_time_of(pid));
+  }
+}
+
 // A record is in the ring buffer soon after its time, and after all that are older by kMixedNs.
 bool Source::drain() {
   constexpr uint64_t kSoonNs = 10 * kMillisecond, kMixedNs = kSecond;
   const uint64_t start = monotonic_ns();
   see_execs();
   begin_pass();
+  if (start >= look_ns_) look_at_cpu_times(start);
   const bool all = program_.take_samples([&](std::span<const std::byte> bytes) {
     take(bytes);
     return monotonic_ns() - start < kPassNs;
   });
+  if (all)
+    for (Entry& e : entries_) e.coverage.settle(e.weight_ns);
   end_pass(all ? start - kSoonNs : taken_ns_ - std::min(taken_ns_, kMixedNs));
   return !all;
 }
 
 void Source::stop() {
+  look_at_cpu_times(monotonic_ns());
+  look_ns_ = UINT64_MAX;
   program_.stop();
   while (drain()) continue;
   while (!live_.empty()) end(*live_.begin()->second);
   end_pass(UINT64_MAX);
   if (first_output_ != nullptr && !first_output_->finished())
-    count_lost(*first_output_, program_.lost());
+    count_lost(*first_output_, program_.lost() - std::min(program_.lost(), skipped_));
 }
 
 std::set<pid_t> Source::take_execs() {

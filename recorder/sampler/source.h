@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "recorder/sampler/backend.h"
+#include "recorder/sampler/coverage.h"
 #include "recorder/sampler/program.h"
 #include "recorder/sampler/sampled_process.h"
 
@@ -40,7 +41,7 @@ enum class Added {
 
 class Source {
  public:
-  Source(Settings settings, Shown shown) : program_(std::move(settings)), shown_(shown) {}
+  Source(Settings settings, Shown shown);
 
   bpf::Failure start();
   // Begins to sample a process; or, if it was sampled without a LuaJIT so far, samples it with
@@ -62,12 +63,15 @@ class Source {
 
  private:
   static constexpr uint64_t kPassNs = 20'000'000;
+  static constexpr uint64_t kLookNs = 100'000'000;  // between looks at CPU times
   // A process, from one exec to the next.
   struct Entry {
     pid_t pid = 0;
     smp_process known{};    // to the BPF program
     uint64_t ended_ns = 0;  // when it ended, or executed another program; 0: it has not
     std::unique_ptr<SampledProcess> process;
+    Coverage coverage{0};
+    uint64_t weight_ns = 0, looked_ns = 0;  // of its samples, and of those at the last look
     std::vector<uint32_t> images, serials;  // numbers
   };
   // A LuaJIT. It keeps its place when no process has it any more, until another one needs that.
@@ -88,10 +92,12 @@ class Source {
   void end_pass(uint64_t before_ns);
   void end(Entry& e);
   void finish(Entry& e);
+  void look_at_cpu_times(uint64_t now);
   void count_lost(Output& output, uint64_t samples);
 
   Program program_;
   const Shown shown_;
+  const uint64_t period_ns_;  // of CPU time for a sample; 0: not each process has a sample for it
   KernelSymbols kernel_;
   std::list<Entry> entries_;
   std::map<pid_t, Entry*> live_;
@@ -101,6 +107,8 @@ class Source {
   std::shared_ptr<Output> first_output_;
   uint32_t next_serial_ = 1;
   uint64_t samples_ = 0;
+  uint64_t skipped_ = 0;   // by the kernel's timer
+  uint64_t look_ns_ = 0;   // when CPU times are looked at next
   uint64_t taken_ns_ = 0;  // the time of the last record
   size_t known_ = 0;       // bytes
 };
