@@ -118,9 +118,10 @@ struct {
 struct work {
   __u32 busy, copied; /* copied: number of the image in walk.abi + 1 */
   __u32 image; /* its place */
-  __u32 unused;
+  __u32 unread; /* 1: one of the VMs could not be read */
   __u64 window, taken, raised; /* of blocked time: see my_period() */
   __u64 vms, vm, found, found_frame, outer, sp, end;
+  __u64 innermost; /* the VM that is not looked for, 0: none */
   __u64 labels; /* address of those of the coroutine that runs, 0: none */
   __u64 regs[NREGS];
   struct walk walk;
@@ -155,12 +156,14 @@ static __always_inline __u64 stopped_frame(struct work *k, __u64 g, __u64 L) {
   return walk_stopped(w);
 }
 
-/* Is there a Lua VM? Then its C frame is in k->found_frame. What cannot be read is not tried again. */
+/* Is there a Lua VM? Then its C frame is in k->found_frame. What cannot be read (the kernel may move its page)
+** is not tried again. */
 static __noinline bool is_vm(struct work *k, __u64 g) {
   struct walk *w = &k->walk;
-  if (!walk_use_global(w, g)) return false;
+  if (!walk_use_global(w, g)) return k->unread = 1, false;
   __u64 L = walk_global(w, g, w->abi.g_cur_L);
-  if (L == 0 || !walk_fetch(w, WALK_THE_STATE, L, w->abi.L_size)) return false;
+  if (L == 0) return false;
+  if (!walk_fetch(w, WALK_THE_STATE, L, w->abi.L_size)) return k->unread = 1, false;
   if (WALK_STATE(L, glref, 8) != g) return false;
   k->found_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
   if (k->found_frame == 0) k->found_frame = stopped_frame(k, g, L);
@@ -187,11 +190,14 @@ __noinline int vm_step(struct work *k) {
   if (!k || k->vm == 0) return 1;
   struct walk *w = &k->walk;
   __u64 g = k->vm + WALK_OFFSET(w->abi.vm_g);
-  if (is_vm(k, g) && on_stack(k)) {
+  if (g != k->innermost && is_vm(k, g) && on_stack(k)) {
     k->found = g;
     k->end = k->found_frame;
   }
-  k->vm = walk_word(w, k->vm + WALK_OFFSET(w->abi.vm_next));
+  if (!walk_read(w, &k->vm, sizeof k->vm, k->vm + WALK_OFFSET(w->abi.vm_next))) {
+    k->unread = 1;
+    k->vm = 0;
+  }
   return 0;
 }
 
@@ -202,7 +208,8 @@ static __noinline __u64 find_vm(struct work *k, __u64 vms) {
   bool in_text = w->r.ip >= w->text && w->r.ip < w->text_end && walk_rule(w, w->r.ip - w->text) != LT_RULE_ENTER;
   if ((in_text || may_be_vm(k, candidate, vms)) && is_vm(k, candidate) &&
       (in_text || on_stack(k))) return candidate;
-  k->found = 0;
+  k->unread = 0; /* that was no VM */
+  k->found = k->innermost = 0;
   k->vm = walk_word(w, vms);
   for (int i = 0; i < SMP_VMS && !vm_step(k); i++) continue;
   k->end = end;
@@ -210,8 +217,8 @@ static __noinline __u64 find_vm(struct work *k, __u64 vms) {
 }
 
 /*
-** Adds the stacks of the VMs that wait outside of that one, whose C frame is at `inner`, on this C stack. The
-** frames of several VMs may alternate: the recorder sorts them.
+** Adds the stacks of the VMs that wait outside of the innermost one on this C stack. The frames of several VMs
+** may alternate: the recorder sorts them.
 */
 __noinline int outer_step(struct work *k) {
   if (!k) return 1;
@@ -227,10 +234,11 @@ __noinline int outer_step(struct work *k) {
   return k->found == 0 || !walk_outer(w) || w->truncated;
 }
 
-static __always_inline void walk_outer_vms(struct work *k, __u64 vms, __u64 inner) {
+static __always_inline void walk_outer_vms(struct work *k, __u64 vms) {
   __u64 sp = k->sp;
   k->vms = vms;
-  k->outer = inner;
+  k->innermost = k->record.g;
+  k->outer = sp - 1; /* not its C frame: while it leaves Lua, that is the one before, and others may be below it */
   for (int i = 0; i < SMP_NESTED && !outer_step(k); i++) continue;
   k->sp = sp;
 }
@@ -328,6 +336,7 @@ static __always_inline void walk_lua(struct work *k, const struct smp_process *p
   struct walk *w = &k->walk;
   k->record.g = k->record.request = k->record.lua_frame = k->labels = 0;
   k->record.coroutine = k->record.state = 0;
+  k->unread = 0;
   w->n = 0;
   walk_forget(w);
   w->r.ip = k->regs[RIP];
@@ -347,7 +356,8 @@ static __always_inline void walk_lua(struct work *k, const struct smp_process *p
       return;
     }
   }
-  if (p->nested) walk_outer_vms(k, m->vms, k->record.lua_frame != 0 ? k->record.lua_frame : k->sp);
+  if (p->nested) walk_outer_vms(k, m->vms);
+  if (k->unread) walk_add(w, WALK_UNKNOWN, 0, 0);
   if (w->truncated) k->record.flags |= SMP_TRUNCATED;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two Lua VMs on one thread, which call each other through C functions: a calls b, which calls a ...
 **
-**   nested FILE SECONDS plain|coroutines on|off */
+**   nested FILE SECONDS plain|coroutines on|off WORK */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ __attribute__((noinline)) static int other(lua_State *L) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 5) return 2;
+  if (argc < 6) return 2;
   for (int i = 0; i < 2; i++) {
     lua_State *const L = vms[i] = luaL_newstate();
     luaL_openlibs(L);
@@ -36,6 +36,8 @@ int main(int argc, char **argv) {
     lua_setglobal(L, "mode");
     lua_pushnumber(L, atof(argv[2]));
     lua_setglobal(L, "seconds");
+    lua_pushnumber(L, atof(argv[5]));
+    lua_setglobal(L, "work");
     FILE *const f = fopen(argv[1], "r");
     static char text[4096];
     if (f == NULL) return 1;

@@ -5,10 +5,10 @@ local function go(n)
   return 1 + (coroutine.wrap(function() return 1 + (other(n) or 0) end)() or 0)
 end
 function step(n)
-  spin(400)
+  spin(work)
   if n > 0 then
     go(n - 1)
-    spin(400)
+    spin(work)
   end
   return 1
 end

@@ -3,14 +3,16 @@
 #
 # Two Lua VMs inside each other on one thread: Lua and C functions of both, in the order of their calls.
 #
-#   nested.sh RECORD BUILD_OF_FLAVOUR COMPILER plain|coroutines on|off [OPTION]
+#   nested.sh RECORD BUILD_OF_FLAVOUR COMPILER plain|coroutines on|off WORK HZ [OPTION]
+#
+# With little WORK many samples are where a VM is entered or left.
 source "$(dirname "$0")/../lib.sh"
 source "$(dirname "$0")/lib.sh"
-record=$1 build=$2 cc=$3 mode=$4 jit=$5 option=${6:-}
+record=$1 build=$2 cc=$3 mode=$4 jit=$5 work=$6 hz=$7 option=${8:-}
 needs_sampling "$record"
 
 host nested
-LD_LIBRARY_PATH=$build "$record" --sample 1997 $option -q -o "$scratch/n.bin" -- "$scratch/nested" "$sample_here/nested.lua" 1.5 "$mode" "$jit"
+LD_LIBRARY_PATH=$build "$record" --sample "$hz" $option -q -o "$scratch/n.bin" -- "$scratch/nested" "$sample_here/nested.lua" 1.5 "$mode" "$jit" "$work"
 samples "$scratch/n.bin" >"$scratch/n.txt"
 python3 - "$scratch/n.txt" "$option" <<'END'
 import collections, re, sys
