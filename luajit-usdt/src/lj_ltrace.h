@@ -367,6 +367,7 @@ LJ_FUNC int lj_ltrace_exitret(struct jit_State *J, lua_State *L, const BCIns *pc
 LJ_FUNC int lj_ffrecord_has(GCfunc *fn);  /* In lj_ffrecord.c. */
 LJ_FUNC void lj_ltrec_ff(struct jit_State *J, GCfunc *fn);
 LJ_FUNC int lj_ltrec_next(struct jit_State *J);
+LJ_FUNC int lj_ltrec_keepsnap(struct jit_State *J);
 LJ_FUNC uint32_t lj_ltrec_fficall(struct jit_State *J, GCcdata *cd, uint32_t args);
 LJ_FUNC void lj_ltrec_ffireturn(struct jit_State *J, GCcdata *cd);
 LJ_FUNC void LJ_FASTCALL lj_ltrec_jitword(lua_State *L, int32_t word);
@@ -555,12 +556,13 @@ extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 #define LT_SNAP(J, snap)	(snap)->nev = (uint16_t)J2GG(J)->lt.segnev;
 #define LT_SNAPCOPY(snap, osnap)	(snap)->nev = (osnap)->nev;
 #define LT_SNAPLOOP(snap)	(snap)->nev = 0;
+/* lj_opt_loop.c: the copy of the last snapshot stays, also if no guard was emitted since. */
+#define LT_SNAPKEEP(J)	lj_ltrec_keepsnap((J))
 /* lj_trace.c: a trace is left for the interpreter, at J->exitno of J->parent. */
 #define LT_EXIT(J) \
   if (LJ_UNLIKELY(J2GG(J)->lt.sizesegment != 0)) lj_ltseg_exit((J));
 /* lj_record.c: the next bytecode. */
-#define lj_ltrec_pend(J) \
-  { if ((J2GG(J)->lt.pendff || J2GG(J)->lt.watch) && lj_ltrec_next((J))) return; }
+#define lj_ltrec_pend(J)	{ if (lj_ltrec_next((J))) return; }
 /* lj_record.c: RET*, with its event. */
 #define LT_RECRET(J, call) { \
     GCproto *pt_ = (J)->pt; \
@@ -640,6 +642,7 @@ extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 #define LT_SNAP(J, snap)
 #define LT_SNAPCOPY(snap, osnap)
 #define LT_SNAPLOOP(snap)
+#define LT_SNAPKEEP(J)		0
 #define LT_EXIT(J)
 #define LT_RECRET(J, call)	call;
 #define IRCALLDEF_SDT(_)

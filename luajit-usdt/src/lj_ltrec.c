@@ -356,11 +356,88 @@ static void recpending(jit_State *J)
     recffevents(J, id, gco2func(gcref(J2LT(J)->pendfn)), J2LT(J)->pendofs);
 }
 
-/* Next bytecode. Returns 1 if the trace ends here: the interpreter executes what is watched. */
+/* -- Inlined calls, for samplers ------------------------------------------ */
+
+/* A sampler takes the inlined calls from the last snapshot before the code that runs. Without
+** a guard in between the caller's is the last one, so before a bytecode that may take long
+** there is a snapshot of its own, if it would have other calls. It makes no code; guards after
+** it leave the trace there instead of at the one before. */
+#if LJ_FR2
+
+/* May that bytecode take long? A call of a Lua function is none: it is recorded itself. */
+static int recslow(jit_State *J, BCIns ins)
+{
+  cTValue *callee = &J->L->base[bc_a(ins)];
+  BCOp op = bc_op(ins);
+  if (op >= BC_CALLM && op <= BC_CALLT) return !tvisfunc(callee) || !isluafunc(funcV(callee));
+  return op == BC_CAT || op == BC_TNEW || op == BC_TDUP;
+}
+
+/* Are the inlined calls those of the last snapshot? */
+static int recsamecalls(jit_State *J)
+{
+  SnapShot *snap = &J->cur.snap[J->cur.nsnap-1];
+  SnapEntry *map = &J->cur.snapmap[snap->mapofs];
+  const BCIns *pc = snap_pc(&map[snap->nent]);
+  MSize n, frames = 0;
+  for (n = 0; n < snap->nent; n++) {
+    if (!(map[n] & SNAP_FRAME) || snap_slot(map[n]) <= LJ_FR2) continue;
+    if (tref_ref(J->slot[snap_slot(map[n])]) != snap_ref(map[n])) return 0;
+    frames = snap_slot(map[n]) + 1;
+  }
+  return pc >= proto_bc(J->pt) && pc < proto_bc(J->pt) + J->pt->sizebc &&
+	 (frames == J->baseslot || (frames == 0 && J->baseslot == 1+LJ_FR2));
+}
+
+static void reccalls(jit_State *J)
+{
+  MSize nsnap = J->cur.nsnap;
+  /* A trace has a limited number, and a loop two of each: those of guards come first. */
+  if (nsnap == 0 || nsnap >= (MSize)J->param[JIT_P_maxsnap] / 4) return;
+  if (!J->pt || !recslow(J, *J->pc)) return;
+  if (!recsamecalls(J)) {
+    J->needsnap = 0;
+    lj_snap_purge(J);
+    lj_snap_add(J);
+  }
+  J->mergesnap = 0;
+}
+
+static int isslowins(const IRIns *ir)
+{
+  switch (ir->o) {
+  case IR_CALLN: case IR_CALLA: case IR_CALLL: case IR_CALLS:
+    return ir->op2 < IRCALL_lj_ltrec_jitword;
+  case IR_CALLXS: case IR_TNEW: case IR_TDUP: case IR_SNEW: case IR_CNEW: case IR_BUFSTR:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* A loop is copied, without its guards: does code that may take long follow the last snapshot? */
+int lj_ltrec_keepsnap(jit_State *J)
+{
+  IRRef ref = J->cur.snap[J->cur.nsnap-1].ref;
+  for (; ref < J->cur.nins; ref++)
+    if (isslowins(&J->cur.ir[ref])) return 1;
+  return 0;
+}
+#else
+#define reccalls(J)	((void)0)
+int lj_ltrec_keepsnap(jit_State *J) { UNUSED(J); return 0; }
+#endif
+
+/* -- Next bytecode -------------------------------------------------------- */
+
+/* Returns 1 if the trace ends here: the interpreter executes what is watched. */
 int lj_ltrec_next(jit_State *J)
 {
   if (J2LT(J)->pendff) recpending(J);
-  if (!recwatched(J, bc_op(*J->pc))) return 0;
+  if (!recwatched(J, bc_op(*J->pc))) {
+    reccalls(J);
+    return 0;
+  }
   lj_record_stop(J, LJ_TRLINK_INTERP, 0);
   return 1;
 }
