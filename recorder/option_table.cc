@@ -39,10 +39,11 @@ constexpr OptionSpec kOwnOptions[] = {
      "user: those of the program and its modules. default: these, and library functions that the compiler never inlines. all: "
      "these, and those that it inlines; they begin and end at the same moment. ffi: those of default, and the C functions that are "
      "called by FFI, by their declared names.", "none user default all ffi"},
-    {kWhat, "times", 0, "HOW", false, false, "how to record compiled code: events (default), segments or auto",
+    {kWhat, "times", 0, "HOW", false, false, "how to record compiled code: auto (default), segments or events",
      "events: each call has its time. segments: the calls are the same, but compiled code runs at nearly its own speed, and the times of "
      "calls inside it are apportioned by their machine code. auto: segments for code that would take less time than its events, "
-     "events for other code.", "auto segments events"},
+     "events for other code; with -o -, --via bpf, --flight, --only-slow, --max-depth, --cpu and --inside events.",
+     "auto segments events"},
     {kWhat, "cpu", 0, nullptr, false, false, "also record when the scheduler stops and continues a Lua VM's thread",
      "Then the analyzer knows CPU times: the times of calls without waiting for anything, and without other threads in their place."},
     {kWhat, "max-depth", 0, "N", false, false, "leave out calls that are deeper than N", nullptr},

@@ -222,12 +222,21 @@ void read_push(const CommandLine& given, Options& o) {
   if (!o.attach()) throw UsageError("--push needs processes to attach to: -p PID, or -a");
 }
 
-// These read, or change, single events on their way to the file.
-void check_times(const CommandLine& given, const Options& o) {
-  if (o.times == "events") return;
+// What excludes segments: what reads, or changes, single events on their way to the file. Empty:
+// nothing.
+std::string needs_events(const CommandLine& given, const Options& o) {
   for (const char* const name : {"sample", "flight", "only-slow", "max-depth", "cpu", "inside"})
-    if (given.has(name)) throw UsageError("--times " + o.times + " excludes --" + name);
-  if (o.via == "bpf") throw UsageError("--times " + o.times + " is not possible with --via bpf");
+    if (given.has(name)) return std::string("--") + name;
+  return o.via == "bpf" ? "--via bpf" : "";
+}
+
+// By default segments where they pay, if nothing excludes them; into a pipe events, so that its
+// reader need not know segments.
+void read_times(const CommandLine& given, Options& o) {
+  const std::string why = needs_events(given, o);
+  o.times = given.last("times").value_or(why.empty() && o.output != "-" ? "auto" : "events");
+  if (o.times != "events" && !why.empty())
+    throw UsageError("--times " + o.times + " and " + why + " exclude each other");
 }
 
 void check_selection(const Options& o) {
@@ -317,7 +326,6 @@ Options options_from(const CommandLine& given) {
   o.include = given.list("include");
   o.exclude = given.list("exclude");
   o.c_functions = given.last("c-functions").value_or("");
-  o.times = given.last("times").value_or("events");
   o.block = given.has("block");
   o.cpu = given.has("cpu");
   o.pids = given.list("pid");
@@ -339,7 +347,7 @@ Options options_from(const CommandLine& given) {
   read_sampling(given, o);
   read_push(given, o);
   check_sampling(given, o);
-  check_times(given, o);
+  read_times(given, o);
   check_thread_context(given, o);
   check_globs("--include", o.include);
   check_globs("--exclude", o.exclude);

@@ -73,6 +73,9 @@ bool Session::switch_to_bpf() {
           "possible: " +
           process_text(pid) + " " + direct.why);
     backend_ = std::move(bpf);
+    if (options_.times == "segments" && !options_.quiet)
+      log("--times segments is not possible that way: each event is recorded");
+    options_.times = "events";
     return true;
   }
   return false;

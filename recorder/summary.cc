@@ -93,16 +93,37 @@ void summarize_selection(const Options& options, Outputs& outputs, Output& o) {
     if (!options.quiet || options.inside) log(o.writer().name() + ": " + line);
 }
 
+// Events that are in the file, not its records: a segment stands for many.
+uint64_t events_of(Output& o, const OutputTotals& t) {
+  const uint64_t records = o.writer().events();
+  return records - std::min(records, t.segment_words) + t.segment_events;
+}
+
+// What a user who has not asked for segments should know of them.
+void report_segments(const Options& options, const OutputTotals& t, uint64_t events) {
+  if (options.quiet || t.segment_events == 0 || events == 0) return;
+  char share[16];
+  std::snprintf(share, sizeof share, "%.1f",
+                100 * static_cast<double>(t.segment_events) / static_cast<double>(events));
+  log(std::string(share) +
+      " % of the events are in segments of compiled code: the calls are exact, times inside a "
+      "segment " +
+      "are apportioned" +
+      (options.times == "auto" ? "; --times events records the time of each call" : ""));
+}
+
 void summarize_output(const Options& options, Outputs& outputs, Output& o) {
   o.writer().forget_unwritten();
   const TraceWriter& w = o.writer();
   const OutputTotals& t = o.totals();
   const auto ns = static_cast<double>(o.time().end.mono_ns - o.time().start.mono_ns);
+  const uint64_t events = events_of(o, t);
   if (!options.quiet && !options.no_file)
-    log(w.name() + ": " + counted(w.events(), event_text(options)) +
+    log(w.name() + ": " + counted(events, event_text(options)) +
         (o.selection().takes_all() ? "" : " in all") + ", " + bytes_text(w.bytes()) +
-        per_event(w.bytes(), w.events()) + ", " + time_text(ns) + ", " +
-        counted(t.streams, "stream") + " of " + counted(t.processes, "process", "processes"));
+        per_event(w.bytes(), events) + ", " + time_text(ns) + ", " + counted(t.streams, "stream") +
+        " of " + counted(t.processes, "process", "processes"));
+  if (!options.no_file) report_segments(options, t, events);
   summarize_selection(options, outputs, o);
   if (t.lost > 0) log(lost_text(options, outputs.queue_was_full(), o));
   if (t.lost_functions > 0)

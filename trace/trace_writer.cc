@@ -436,7 +436,8 @@ bool TraceWriter::write_end(lt_end_info info) {
   return write_block(block_of(LT_BLOCK_END), bytes_of(info));
 }
 
-bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift) {
+bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift, uint64_t not_needed) {
+  header_.required &= ~not_needed;
   header_.tick_mult = tick_mult;
   header_.tick_shift = tick_shift;
   seal(header_);

@@ -212,8 +212,9 @@ class TraceWriter {
   // Of samples only the end block has the number that is missing.
   void write_discarded();
 
-  // Sets the clock's rate, and rewrites the header if the output is seekable.
-  bool set_clock_rate(uint64_t tick_mult, uint32_t tick_shift);
+  // Sets the clock's rate, and rewrites the header if the output is seekable. not_needed: features
+  // (LT_FEATURE_*) that it does not require of readers after all.
+  bool set_clock_rate(uint64_t tick_mult, uint32_t tick_shift, uint64_t not_needed = 0);
   // Starts again with another header, discarding all blocks. False if not seekable.
   bool restart(const lt_file_header& header);
   // Flushes and closes. False: error() gives the reason (of the first error).

@@ -47,21 +47,6 @@ size_t record_words(uint64_t word) {
   return has_id && lt_payload(word) == LT_PAYLOAD_BIG ? 2 : 1;
 }
 
-void time_segments(std::span<uint64_t> words, uint64_t& last) {
-  for (size_t at = 0; at < words.size();) {
-    uint64_t& w = words[at];
-    const size_t n = record_words(w);
-    if (n == 0 || n > words.size() - at) return;
-    const bool segment =
-        (lt_kind(w) == LT_SUSPEND && lt_payload(w) >= LT_SEGMENT_FIRST) || sub_of(w) == LTX_SEGMENT;
-    if (segment && lt_time(w) == 0)
-      w |= last << LT_TIME_SHIFT;
-    else if (sub_of(w) != LTX_PAD)
-      last = lt_time(w);
-    at += n;
-  }
-}
-
 WordScanner::Coroutine& WordScanner::slot(uint32_t id) {
   if (id >= kDense) {
     if (sparse_.size() >= kSparseMax && !sparse_.contains(id)) {

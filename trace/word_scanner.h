@@ -112,8 +112,4 @@ class WordScanner {
 // Words of the record that begins with this word, including it; 0 for a word that is 0.
 size_t record_words(uint64_t word);
 
-// Gives segments without a time that of the record before them; `last` is that of the last record
-// before the run, and becomes that of the run's last one. Stops at an incomplete record.
-void time_segments(std::span<uint64_t> words, uint64_t& last);
-
 }  // namespace luatrace

@@ -12,11 +12,13 @@ import events
 import idle
 import peers
 import sample
+import shares
 import slowdown
 from setup import ROOT, Missing, Setup, machine
 
 SECTIONS = {"idle": [idle.section], "events": [events.section],
             "slowdown": [slowdown.section], "comparison": [comparison.section], "parquet": [analysis.rows],
+            "shares": [shares.section],
             "sample": [sample.cost, sample.stacks, sample.nginx, sample.published],
             "analysis": [analysis.speed, analysis.loops, analysis.threads, peers.section, analysis.size]}
 
@@ -38,6 +40,7 @@ def parse(argv):
                    "(default: LUATRACE_BENCH_EVENTS or 20000000)")
     p.add_argument("--jobs", type=int, help="parallel instruction counts (default: all cores)")
     p.add_argument("--no-count", action="store_true", help="no instruction counts")
+    p.add_argument("--no-peers", action="store_true", help="slowdown: without the hook profilers")
     p.add_argument("--tiny", action="store_true", help="smallest sizes, to check that it works")
     p.add_argument("--trace-file", default="/dev/null", help="output of timed recordings")
     p.add_argument("--tmp", default="/dev/shm", help="folder for traces that are read afterwards")

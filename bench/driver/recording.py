@@ -9,9 +9,9 @@ from runner import Variant, run
 from setup import Missing
 
 
-def recorder(setup):
-    """Command prefix for timed recordings."""
-    return (setup.product("luatrace-record"), "-o", setup.args.trace_file, "--")
+def recorder(setup, times="events"):
+    """Command prefix for timed recordings. times: of compiled code, as --times."""
+    return (setup.product("luatrace-record"), "--times", times, "-o", setup.args.trace_file, "--")
 
 
 @dataclass
@@ -21,12 +21,12 @@ class Recording:
     bytes: int
 
 
-def trace_of(setup, program, size, jit, repetitions):
+def trace_of(setup, program, size, jit, repetitions, times="events"):
     """Records into a temporary file and asks luatrace-analyze for its contents. The program
     waits rather than lose events, which are to be counted."""
     path = Path(setup.args.tmp) / f"luatrace-bench-{program.name}.bin"
     try:
-        record = (setup.product("luatrace-record"), "--block", "-o", path, "--")
+        record = (setup.product("luatrace-record"), "--block", "--times", times, "-o", path, "--")
         run(Variant(setup.luajit(""), jit, record), program, size, repetitions)
         command = [setup.product("luatrace-analyze"), "--json", path]
         out = subprocess.run(command, capture_output=True, text=True)

@@ -230,7 +230,7 @@ typedef struct LTState {
   uint32_t startflags;	/* LTF_* */
   uint32_t clock;	/* LT_CLOCK_*: constant while LTON_WORDS is set. */
   uint32_t warm;	/* Blocks that are populated with pages. */
-  uint32_t reports;	/* A stack's frames are being stored: no event may come between. */
+  uint32_t reports;	/* A stack's frames, or a segment, are being stored: no event may come between. */
   int fd;		/* memfd, -1 if closed: see lj_ltctl_closefd. */
   uint64_t dev, ino;	/* The file to which fd must refer. */
   uint64_t *block;	/* Start of the current block. */

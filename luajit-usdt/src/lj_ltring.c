@@ -97,13 +97,13 @@ static int warm_ahead(LTState *lt)
 }
 
 /* The same between two events, as a call of a function of our own: the time is not the program's.
-** Both words are in the block that has just begun. Segments would have to end before it; frames of a
-** stack belong together. */
+** Both words are in the block that has just begun. Frames of a stack belong together, and a segment is
+** of the block before as long as it is not stored. */
 static void warm_between(LTState *lt)
 {
   uint64_t now = lj_ltctl_clock(lt);
   uint32_t id;
-  if (!warm_ahead(lt) || lt_private(lt) || !lt->L || lt->reports || (lt->startflags & LTF_SEGMENTS)) return;
+  if (!warm_ahead(lt) || lt_private(lt) || !lt->L || lt->reports) return;
   id = lj_ltring_own(lt);
   lt_ring_store(lt, now, id, LT_ENTRY);
   lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RETURN);

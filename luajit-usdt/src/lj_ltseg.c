@@ -80,6 +80,15 @@ static uint64_t count_events(LTState *lt, LTSegment *s, uint32_t nev)
   }
 }
 
+/* Let n words have space in the block: nothing comes between them and the events before. */
+static void seg_need(LTState *lt, uint32_t n)
+{
+  uint32_t reports = lt->reports;
+  lt->reports = 1;
+  lj_ltring_need(lt, n);
+  lt->reports = reports;
+}
+
 /* Store the word of a place of s, with nev events of the iteration before it. */
 static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int timed)
 {
@@ -93,7 +102,7 @@ static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int 
   seg_reset(lt, s->level);
   if (!n && (!(lt->seggo & ~LT_SEGGO_LOST) || lt->block == lt->scratch)) return;
   if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
-  lj_ltring_need(lt, levels ? levels+2 : 1);
+  seg_need(lt, levels ? levels+2 : 1);
   if (lt->block == lt->scratch) lj_ltring_lose(lt, n-1);
   timed |= (lt->seggo & LT_SEGGO_TIME) || !(++lt->segwords % LT_SEGMENT_UNTIMED);
   lj_ltring_segment(lt, id, levels, w, timed ? lj_ltctl_clock(lt) : 0);

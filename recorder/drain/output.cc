@@ -102,6 +102,7 @@ uint32_t Output::add_stream(const lt_stream_info& info) {
 void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::byte> records,
                          uint16_t type) {
   if (type == LT_BLOCK_FUNCS) totals_.unmatched.see(records);
+  has_segments_ |= type == LT_BLOCK_SEGMENTS;
   writer_->write_funcs(stream, count, records, type);
 }
 
@@ -177,7 +178,8 @@ void Output::finish(uint32_t reason, int exit_status) {
     info.exit_status = exit_status;
     writer_->write_end(info);
     const ClockRate rate = rate_so_far();
-    writer_->set_clock_rate(rate.mult, rate.shift);
+    const bool none = segments_ && !has_segments_ && totals_.segment_words == 0;
+    writer_->set_clock_rate(rate.mult, rate.shift, none ? LT_FEATURE_SEGMENTS : 0);
   }
   if (FlightRecorder* const flight = selection_.flight())
     flight->finish(reason, exit_status, header(), time_.end);

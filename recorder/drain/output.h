@@ -32,6 +32,8 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t backwards = 0;       // steps back of the clock
   uint64_t unlisted = 0;        // processes not all of whose code is listed: too much
   uint64_t forgotten = 0;       // --sample: processes of which too much was known
+  uint64_t segment_words = 0;   // segments, ...
+  uint64_t segment_events = 0;  // ... and the events for which they stand
   uint64_t streams = 0;
   uint64_t processes = 0;
   UnmatchedGlobs
@@ -137,7 +139,7 @@ class Output {
   uint32_t clock_;
   uint64_t max_size_;
   int compression_;
-  bool segments_;
+  bool segments_, has_segments_ = false;  // may there be some; are there?
   uint64_t reserved_;
   size_t users_ = 0;
   bool full_ = false, disk_full_ = false;  // the second: because of the disk

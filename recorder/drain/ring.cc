@@ -113,9 +113,9 @@ RingDrain::RingDrain(std::unique_ptr<RingMemory> ring, std::shared_ptr<Output> o
       stream_(stream),
       events_(output_->writer(), stream, ring_->info().start_tick, &output_->totals().lost_time),
       cpu_(std::move(cpu)),
-      has_segments_((ring_->info().stream_flags & LTF_SEGMENTS) != 0),
       empty_at_(ring_->info().start_tick) {
   output_->users()++;
+  if ((ring_->info().stream_flags & LTF_SEGMENTS) != 0) segment_words_.emplace();
   if (max_depth != 0) filter_.emplace(max_depth, ring_->info().start_tick);
   scratch_.reserve(ring_->block_words());
   taken_ns_ = written_ns_ = monotonic_ns();
@@ -170,9 +170,9 @@ bool RingDrain::take_block() {
   const auto block = ring_->block(tail_);
   auto rest = block.subspan(pos_);
   // These read each word more than once: not in memory that may change.
-  if (filter_ || cpu_ || watch_ || has_segments_) {
+  if (filter_ || cpu_ || watch_ || segment_words_) {
     scratch_.assign(rest.begin(), rest.end());
-    if (has_segments_) time_segments(scratch_, last_time_);
+    if (segment_words_) segment_words_->run(scratch_);
     rest = scratch_;
   }
   const auto left = rest.subspan(take(rest));
@@ -215,7 +215,7 @@ size_t RingDrain::take_partial_block() {
   if (!output_->has_space(2 * (LT_RING_BLOCK_SIZE + sizeof(lt_block)))) return 0;
   take_functions();
   if (output_->dead()) return 0;
-  if (has_segments_) time_segments(scratch_, last_time_);
+  if (segment_words_) segment_words_->run(scratch_);
   const size_t n = take(scratch_);
   pos_ += n;
   empty_at_ = looked;
@@ -260,6 +260,7 @@ bool RingDrain::take_segment(std::span<const std::byte> record) {
   std::memcpy(&size, &segments_[end], sizeof size);
   if (size != record.size() || !segment_is_valid(&segments_[end], record.size()))
     return segments_.resize(end), false;
+  if (segment_words_) segment_words_->describe({&segments_[end], size});
   segment_count_++;
   return true;
 }
@@ -369,6 +370,10 @@ void RingDrain::add_totals() {
   const uint64_t reported = events_.scanner().lost_events(), all = ring_->lost();
   t.add(events_.scanner(), !damage_.empty() || skipped_);
   t.lost_functions += ring_->meta_lost();
+  if (segment_words_) {
+    t.segment_words += segment_words_->words();
+    t.segment_events += segment_words_->events();
+  }
   if (all <= reported) return;
   t.lost += all - reported;
   t.gaps++;

@@ -23,6 +23,7 @@
 #include "luatrace_format.h"
 #include "recorder/drain/cpu_time.h"
 #include "recorder/drain/output.h"
+#include "recorder/drain/segment_words.h"
 #include "trace/depth_filter.h"
 #include "trace/trace_writer.h"
 
@@ -147,8 +148,7 @@ class RingDrain {
   std::optional<DepthFilter> filter_;
   std::unique_ptr<CpuTime> cpu_;
   std::unique_ptr<WatchReader> watch_;
-  const bool has_segments_;
-  uint64_t last_time_ = 0;  // of the last record taken, with has_segments_
+  std::optional<SegmentWords> segment_words_;  // if its compiled code is recorded as segments
   std::vector<uint64_t> scratch_, kept_, merged_;
   std::vector<std::byte> functions_;  // to be written
   uint32_t function_count_ = 0;

@@ -114,8 +114,9 @@ logged 'full.bin: .*(File too large|No space)' || fail "the full disk is not nam
 detached $target "after a full disk"
 [ "$(json "$scratch/full.bin" | jq '.trace.events')" -gt 10000 ] || fail "what had been written is lost"
 
-# The ring overflows while the recorder is stopped: the loss is counted, the rest is correct.
-record -p $target --ring-size 256K
+# The ring overflows while the recorder is stopped: the loss is counted, the rest is correct. Segments
+# would fit.
+record -p $target --ring-size 256K --times events
 recording
 stop_recorder
 open_gate
@@ -130,7 +131,7 @@ json "$scratch/trace.bin" | jq -e '.trust | .lost > 0 and .unbalanced + .bad_rec
 # With --block nothing is lost.
 gate "$bin/luajit" "${script[@]}"
 ready
-record -p $target --ring-size 256K --block
+record -p $target --ring-size 256K --block --times events
 recording
 stop_recorder
 open_gate

@@ -3,10 +3,10 @@
 #
 # Two losses in one recording, because the recorder is stopped twice; during the second, smaller one
 # the program is killed, so only the ring's counter knows of it. Events that are there and events
-# that are lost are all events.
+# that are lost are all events, also if compiled code is recorded as segments.
 source "$(dirname "$0")/lib.sh"
 cat >"$scratch/twice.lua" <<'END'
-local scratch = arg[1]
+local scratch, last = arg[1], tonumber(arg[2])
 local ffi = require("ffi")
 ffi.cdef("int usleep(unsigned); int kill(int, int); int getpid(void);")
 local function fib(n) -- 2*fib(n+1)-1 calls
@@ -30,31 +30,37 @@ wait("taken")
 for i = 1, 4 do fib(12) ffi.C.usleep(300000) end  -- it notices that the ring is free again
 touch("noticed")
 wait("second")
-fib(21)
+fib(last)
 ffi.C.kill(ffi.C.getpid(), 9)
 END
-events=$((2 * (150049 + 4 * 465 + 35421)))
 unseen=8192  # the last words before a kill: up to a block is not counted yet
 waits=20000  # events of wait(), and what reports a stack
 
-gate "$bin/luajit" "$scratch/twice.lua" "$scratch"
-ready
-record -p $target --ring-size 256K
-recording
-stop_recorder
-touch "$scratch/first"
-within 20 "the first loss" test -e "$scratch/lost"
-kill -CONT $recorder
-ring_is_read() { [ "$(json "$scratch/trace.bin" 2>/dev/null | jq .trust.events)" -gt 20000 ]; }
-within 20 "the ring to be read" ring_is_read
-touch "$scratch/taken"
-within 20 "the end of the first loss" test -e "$scratch/noticed"
-stop_recorder
-touch "$scratch/second"
-ended 137
-kill -CONT $recorder
-finish 0
-json "$scratch/trace.bin" | jq -e ".trust | (.events + .lost) as \$all | .lost > 250000 and
+# both_losses TIMES N CALLS: with --times; the last work is fib(N), of so many calls.
+both_losses() {
+  local events=$((2 * (150049 + 4 * 465 + $3)))
+  rm -f "$scratch"/{ready,first,lost,taken,noticed,second}
+  gate "$bin/luajit" "$scratch/twice.lua" "$scratch" "$2"
+  ready
+  record --force -p $target --ring-size 256K --times "$1"
+  recording
+  stop_recorder
+  touch "$scratch/first"
+  within 20 "the first loss" test -e "$scratch/lost"
+  kill -CONT $recorder
+  ring_is_read() { [ "$(json "$scratch/trace.bin" 2>/dev/null | jq .trust.events)" -gt 20000 ]; }
+  within 20 "the ring to be read" ring_is_read
+  touch "$scratch/taken"
+  within 20 "the end of the first loss" test -e "$scratch/noticed"
+  stop_recorder
+  touch "$scratch/second"
+  ended 137
+  kill -CONT $recorder
+  finish 0
+  json "$scratch/trace.bin" | jq -e ".trust | (.events + .lost) as \$all | .lost > 250000 and
     \$all >= $events - $unseen and \$all <= $events + $waits" >/dev/null ||
-  fail "$events events of fib, but $(json "$scratch/trace.bin" | jq -c '.trust | {events, lost}')"
-logged 'LOST: [0-9,]+ events? in 2 gaps' || fail "not two gaps: $(cat "$scratch/record.err")"
+    fail "$events events of fib, but $(json "$scratch/trace.bin" | jq -c '.trust | {events, lost}')"
+  logged 'LOST: [0-9,]+ events? in 2 gaps' || fail "not two gaps ($1): $(cat "$scratch/record.err")"
+}
+both_losses events 21 35421
+both_losses auto 24 150049  # several calls take one word

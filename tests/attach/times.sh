@@ -25,16 +25,24 @@ check() {
   same "calls ($1)" "$(counted "$scratch/trace.bin")" "[20000,20000]"
   same "their events ($1)" "$(own_events "$scratch/trace.bin")" "$2"
   no_anomalies "$scratch/trace.bin"
+  # The recorder counts the events for which segments stand.
+  same "events ($1)" "$(sed -n 's/.*trace.bin: \([0-9,]*\) events.*/\1/p' "$scratch/record.err" | tr -d ,)" "$(json "$scratch/trace.bin" | jq .trust.events)"
+  # What a user who has not asked for segments reads.
+  if [ "$2" = all ]; then ! logged 'in segments' || fail "a message about segments ($1)"
+  else logged 'of the events are in segments of compiled code' || fail "no message about segments ($1)"
+  fi
 }
 
-while read -r times expected; do
+while IFS=: read -r times expected; do
   touch "$scratch/go" "$scratch/end"
-  "$bin/luatrace-record" -q --force -o "$scratch/trace.bin" --times "$times" -- \
-    "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua"
+  # shellcheck disable=SC2086 # an option or none
+  "$bin/luatrace-record" --force -o "$scratch/trace.bin" $times -- \
+    "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua" 2>"$scratch/record.err"
   check "$times, of a command" "$expected"
   gate "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua"
   ready
-  record --force --times "$times" -p $target
+  # shellcheck disable=SC2086
+  record --force $times -p $target
   recording
   open_gate
   touch "$scratch/end"
@@ -42,7 +50,24 @@ while read -r times expected; do
   finish 0
   check "$times, attached" "$expected"
 done <<'END'
-events all
-auto half
-segments none
+--times events:all
+--times auto:half
+--times segments:none
+:half
 END
+
+# What reads single events, or comes from outside, has them by default, and excludes segments.
+for options in "--max-depth 100" "--flight 16M" --cpu; do
+  rm -f "$scratch/trace.bin"
+  # shellcheck disable=SC2086 # words
+  "$bin/luatrace-record" -q $options -o "$scratch/trace.bin" -- "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua"
+  same "events ($options)" "$(own_events "$scratch/trace.bin")" all
+done
+for options in "--max-depth 100" "--flight 16M" --cpu "--only-slow dense=1ms" "--via bpf"; do
+  for times in auto segments; do
+    # shellcheck disable=SC2086 # words
+    refuses "--times $times and ${options%% [0-9d]*} exclude each other" "$bin/luatrace-record" $options --times $times -o "$scratch/x.bin" -- true
+  done
+done
+"$bin/luatrace-record" -q -o - -- "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua" >"$scratch/trace.bin"
+same "events (-o -)" "$(own_events "$scratch/trace.bin")" all

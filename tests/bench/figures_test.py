@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "bench" / "driver"))
 
 import runner  # noqa: E402
 import sample_stacks  # noqa: E402
+import shares  # noqa: E402
 from setup import Missing, Program, programs  # noqa: E402
 from table import Samples, Table, geomean, quartile_spread  # noqa: E402
 
@@ -106,6 +107,21 @@ class SampledStacks(unittest.TestCase):
         self.assertEqual(self.result(0, main, outer), ["storing"])
         for wrong in ((main,), (main, inner), (main, inner, outer), (main, outer, outer, inner)):
             self.assertEqual(self.result(3, *wrong), ["wrong"])
+
+
+class Shares(unittest.TestCase):
+    def test_distance_is_what_would_have_to_move(self):
+        self.assertAlmostEqual(shares.distance({1: 30, 2: 70}, {1: 3, 2: 7}), 0)
+        self.assertAlmostEqual(shares.distance({1: 1}, {2: 5}), 100)
+        self.assertAlmostEqual(shares.distance({1: 50, 2: 50}, {1: 60, 2: 20, 3: 20}), 30)
+        with self.assertRaises(Missing):
+            shares.distance({1: 0}, {1: 1})
+
+    def test_noise_falls_with_the_root_of_the_samples(self):
+        few, many = shares.noise({1: 50, 2: 50}), shares.noise({1: 5000, 2: 5000})
+        self.assertAlmostEqual(few / many, 10)
+        self.assertAlmostEqual(few, 100 * 0.5 * math.sqrt(2 / math.pi / 100))
+        self.assertAlmostEqual(shares.noise({1: 100}), 0)
 
 
 if __name__ == "__main__":

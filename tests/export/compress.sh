@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # luatrace-record --compress, with a real program: every event is there, the file is small, and the
-# part written before a kill can be read.
+# part written before a kill can be read. The bytes are those of single events.
 #   compress.sh BIN EXAMPLE
 source "$(dirname "$0")/../lib.sh"
 bin=$1 example=$2
-record() { "$bin/luatrace-record" -q --block "$@" -- "$bin/luajit" "$example" 5 >"$scratch/out"; }
+record() { "$bin/luatrace-record" -q --block --times "${times:-events}" "$@" -- "$bin/luajit" "$example" 5 >"$scratch/out"; }
 number() { "$bin/luatrace-analyze" --strict --json "$scratch/$1" 2>"$scratch/err" | jq "$2"; }
 
 for options in "" --compress --compress=19; do
@@ -24,9 +24,17 @@ for file in --compress --compress=19; do
   size=$(stat -c %s "$scratch/$file")
   [ $((size * 10)) -le $((events * 25)) ] || fail "$file: $size bytes for $events events: more than 2.5 each"
 done
-# The header has a bit for compression: a reader without zstd must refuse the file.
-same "feature bits" "$(od -An -t u8 -j16 -N8 "$scratch/--compress" | tr -d ' ')" 1
-same "feature bits" "$(od -An -t u8 -j16 -N8 "$scratch/plain" | tr -d ' ')" 0
+# The header has a bit for compression, and one for segments: a reader that knows neither must refuse
+# the file. Without compiled code there are none.
+feature_bits() { od -An -t u8 -j16 -N8 "$scratch/$1" | tr -d ' '; }
+same "feature bits" "$(feature_bits --compress)" 1
+same "feature bits" "$(feature_bits plain)" 0
+times=auto record --compress -o "$scratch/default"
+same "calls (segments)" "$(calls_of default)" "$calls"
+same "anomalies (segments)" "$(number default .trust.anomalies)" 0
+if grep '^segments ' < <("$bin/luatrace-analyze" --dump "$scratch/default") >/dev/null; then
+  same "feature bits (segments)" "$(feature_bits default)" 3
+fi
 "$bin/luatrace-analyze" --dump "$scratch/--compress" >"$scratch/text"
 grep -q '^note compress=1$' "$scratch/text" || fail "no note of it"
 

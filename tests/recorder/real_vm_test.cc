@@ -17,8 +17,11 @@ using runs::Words;
 class RealVm : public RecorderTest {
  protected:
   Words lua(const std::string& code) const { return {LUAJIT, "-e", code}; }
+  // Each call is an event of its own: entries() counts words.
+  Words to_trace() const { return {"--times", "events", "-o", trace()}; }
   int record_lua(const std::string& code, Words options = {}) {
-    options.insert(options.begin(), {"-o", trace()});
+    const Words first = to_trace();
+    options.insert(options.begin(), first.begin(), first.end());
     return run(recorder(options, lua(code)));
   }
   // What the VM does itself, which is described like functions.
@@ -67,7 +70,7 @@ TEST_F(RealVm, EveryCallIsThere) {
 TEST_F(RealVm, InsideAnotherRecorder) {
   const std::string outer = path("outer.bin");
   Words w = {RECORDER, "-q", "-o", outer, "--include", "nothing", "--c-functions", "none", "--"};
-  for (const auto& word : recorder({"-o", trace()}, {LUAJIT, "-e", std::string(kFib) + "fib(15)"}))
+  for (const auto& word : recorder(to_trace(), {LUAJIT, "-e", std::string(kFib) + "fib(15)"}))
     w.push_back(word);
   ASSERT_EQ(0, run(w)) << err();
   EXPECT_GE(entries(file(), 1), 1973u) << err();
@@ -148,7 +151,9 @@ TEST_F(RealVm, TheProgramSurvivesTheRecorder) {
     const std::string code =
         std::string(kFib) + "fib(27) local t = os.clock() while os.clock() - t" +
         " < 1 do fib(15) end fib(30) io.open('" + path("done") + "', 'w'):write('yes')";
-    Process p(recorder({"-o", trace(), block}, lua(code)), path("out"), path("err"));
+    Words options = to_trace();
+    options.emplace_back(block);
+    Process p(recorder(options, lua(code)), path("out"), path("err"));
     wait_until([&] {
       return std::filesystem::exists(trace()) && std::filesystem::file_size(trace()) > 3000000;
     });

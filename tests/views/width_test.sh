@@ -11,6 +11,8 @@ unset COLUMNS NO_COLOR
 setting=  # Of a variable, inside the shell of script(1), which sets COLUMNS itself.
 cd "$scratch"
 "$record" -q -o now.bin -- "$luajit" "$source/examples/server.lua" 60 slow >/dev/null
+# Of segments the cost of recording is not known.
+"$record" -q --times events -o single.bin -- "$luajit" "$source/examples/server.lua" 60 slow >/dev/null
 "$record" -q -o before.bin -- "$luajit" "$source/examples/server.lua" 60 >/dev/null
 # Names that are longer than any terminal.
 name=$(printf 'd%.0s' {1..300})
@@ -27,13 +29,14 @@ on() {
 views=("" --info --report --tree "--tree --suspended" "--callers find" "--callees handle" "--hist handle"
   "--slow handle --limit 2" "--slow handle --wall --limit 2" --coroutines --waits --threads --timeline --symbols
   "--request-by handle" "--request 1 --request-by handle" "--turns --request-by handle"
-  "--timeline --limit 0" "--report --compensate" "--report --group-by file" "--tree --group-by coroutine --limit 10"
+  "--timeline --limit 0" "--report --group-by file" "--tree --group-by coroutine --limit 10"
   "--report --fields calls,inclusive,self,share,avg,min,max,stddev,wall,complete,p50,p90,p99,p99.9"
   "--diff before.bin" "--tree --diff before.bin" "--diff before.bin --normalize" --help)
 for columns in 40 60 80 120 200; do
-  for view in "${views[@]}"; do
+  for view in "${views[@]}" "--report --compensate single.bin"; do
+    case $view in *single.bin) trace= ;; *) trace=now.bin ;; esac
     # shellcheck disable=SC2086
-    on $columns $view now.bin
+    on $columns $view $trace
     [ -s screen ] || fail "$view on $columns columns says nothing"
     [ "$(wc -L <screen)" -le "$columns" ] || fail "$view on $columns columns:
 $(awk -v limit=$columns 'length > limit' screen)"

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// SegmentWords: what the recorder does with the segments of a stream (struct lt_segment): those
+// without a time get that of the record before them, and the events for which they stand are
+// counted, for the summary.
+//
+// Invariant: descriptions and words come from the target and may be anything; a word costs a few
+// steps, and memory is proportional to the descriptions: gaps between their ids are limited. What
+// is not described counts as no event.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace luatrace::record {
+
+class SegmentWords {
+ public:
+  // A valid description (segment_is_valid).
+  void describe(std::span<const std::byte> record);
+  // The next words. Stops at an incomplete record: it comes again, with what follows.
+  void run(std::span<uint64_t> words);
+
+  uint64_t words() const { return words_; }    // segments, ...
+  uint64_t events() const { return events_; }  // ... and the events for which they stand
+
+ private:
+  struct Place {
+    uint32_t trace = 0;   // index, from 1; 0: not described
+    uint32_t events = 0;  // before it, on all of its path, without whole iterations
+  };
+  struct Trace {
+    uint32_t exits = 0;   // id of its first exit
+    uint32_t events = 0;  // of an iteration
+    uint32_t level = 0;
+    uint32_t counter = 0;  // index of the innermost trace of its path that counts, itself included
+    uint32_t outside = 0;  // the same, without itself
+  };
+
+  void count(uint32_t id, std::span<const uint64_t> iterations);
+
+  std::vector<Place> places_;           // by id
+  std::vector<Trace> traces_{Trace{}};  // the first one is none
+  uint32_t told_ = 0;  // events of the path that goes on, stored with a place inside of it
+  uint64_t last_time_ = 0;
+  uint64_t words_ = 0, events_ = 0;
+};
+
+}  // namespace luatrace::record
