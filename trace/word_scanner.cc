@@ -165,7 +165,7 @@ void WordScanner::record(const uint64_t* w) {
       break;
     case LT_SUSPEND:
       if (p >= LT_SEGMENT_FIRST)
-        forget_depth();  // The events for which it stands are not known here.
+        forget_depth();
       else
         suspend(p);
       break;
@@ -177,7 +177,7 @@ void WordScanner::record(const uint64_t* w) {
   }
 }
 
-// Takes one-word entries, returns and tail calls whose time does not go backwards.
+// Takes one-word entries, returns, tail calls and segments whose time does not go backwards.
 size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
   constexpr uint32_t kPlain = 1u << LT_ENTRY | 1u << LT_RETURN | 1u << LT_TAIL;
   static_assert((LT_ENTRY & 2) == 0 && (LT_RETURN & 2) != 0 && (LT_TAIL & 2) != 0);
@@ -188,12 +188,18 @@ size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
   uint64_t last = tick_ & kLowMask;
   const uint64_t first = last;
   int64_t depth = 0, lowest = 0;
+  bool segments = false;
   for (; p != end; p++) {
     const uint64_t w = *p;
     const uint32_t kind = lt_kind(w);
     const uint64_t time = lt_time(w);
     // time < last gives a large difference, too
-    if ((kPlain >> kind & 1) == 0 || (w & kBig) == kBig || time - last >= kHalf) break;
+    if ((kPlain >> kind & 1) == 0 || (w & kBig) == kBig || time - last >= kHalf) {
+      if (!is_segment(w) || time - last >= kHalf) break;
+      segments = true;
+      last = time;
+      continue;
+    }
     last = time;
     // +1 for LT_ENTRY, else -1; as arithmetic, because a branch here would be unpredictable.
     depth += 1 - static_cast<int64_t>(kind & 2);
@@ -203,7 +209,8 @@ size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
   tick_ += last - first;
   Coroutine& c = here();
   const int64_t before = c.depth;
-  if (before + lowest < 0) c.epoch = epoch_ - 1;
+  // The events for which a segment stands are not known here.
+  if (segments || before + lowest < 0) c.epoch = epoch_ - 1;
   c.depth = static_cast<uint32_t>(std::max<int64_t>(0, before + depth));
   return static_cast<size_t>(p - begin);
 }

@@ -27,6 +27,11 @@ inline bool is_plain(uint64_t word) {
   return (kPlain >> lt_kind(word) & 1) != 0 && lt_payload(word) != LT_PAYLOAD_BIG;
 }
 
+// Is it a segment of one word?
+inline bool is_segment(uint64_t word) {
+  return lt_kind(word) == LT_SUSPEND && lt_payload(word) >= LT_SEGMENT_FIRST;
+}
+
 // LTX_* of a record that begins with this word; 0: it is of another kind.
 inline uint32_t sub_of(uint64_t word) {
   return lt_kind(word) == LT_EXT ? lt_ext_sub(lt_payload(word)) : 0;

@@ -83,8 +83,11 @@ void SegmentExpander::add(const SegmentInfo& info) {
     const auto& place = info.places[i];
     const uint64_t begin = i >= info.marks + loop ? middle : 0;
     const uint64_t after = place.before == 0 ? 0 : t.first_code[place.before - 1];
+    // A trace that does not repeat ends at its last exit, after the rest of its code.
+    const bool link = i + 1 == info.places.size() && !t.counts && !t.loops;
+    const uint64_t offset = link ? std::max(info.bytes, place.offset) : place.offset;
     t.before.push_back(place.before);
-    t.place.push_back(i < info.marks ? after : std::max<uint64_t>(place.offset, begin) - begin);
+    t.place.push_back(i < info.marks ? after : std::max(offset, begin) - begin);
   }
   traces_.push_back(std::move(t));
 }

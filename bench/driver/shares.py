@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from runner import Variant, run
 from sample import needs_root
-from setup import Missing
+from setup import Missing, tool
 from table import Table
 
 PROGRAMS = ("binary_trees", "closures", "json", "life", "nbody", "objects", "raytrace", "scheduler",
@@ -34,47 +34,91 @@ def noise(samples):
     return 50 * sum(math.sqrt(2 / math.pi * s / n * (1 - s / n) / n) for s in samples.values())
 
 
-def self_times(setup, program, path, field):
-    """{line: figure} of the program's Lua functions."""
-    command = [setup.product("luatrace-analyze"), "-q", "--json", path]
+def analyzed(setup, path, *options):
+    command = [setup.product("luatrace-analyze"), "-q", "--json", *options, path]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode:
         raise Missing(f"luatrace-analyze --json: {done.stderr[-500:]}")
-    found = [f for f in json.loads(done.stdout)["functions"]
-             if f["kind"] == "lua" and f["chunk"] == f"@{program.path}"]
+    return json.loads(done.stdout)
+
+
+def is_of(program, row):
+    return row["kind"] == "lua" and row["chunk"] == f"@{program.path}"
+
+
+def self_times(program, functions):
+    """{line: ns} of the program's Lua functions."""
     times = {}
-    for f in found:
-        times[f["line"]] = times.get(f["line"], 0) + f[field]
+    for f in functions:
+        if is_of(program, f):
+            times[f["line"]] = times.get(f["line"], 0) + f["self_ns"]
     return times
 
 
-def recorded(setup, program, times, folder, repetitions, sampled):
-    """(self times, samples or None) of the program's functions in one run."""
-    trace, samples = folder / "trace.bin", folder / "samples.bin"
-    record = setup.product("luatrace-record")
-    prefix = [record, "--force", "--block", "--times", times, "-o", trace, "--"]
-    if sampled:
-        prefix = [record, "--force", "--sample", HERTZ, "--lua-only", "-o", samples, "--", *prefix]
-    variant = Variant(setup.luajit(""), True, tuple(prefix))
-    elapsed = run(variant, program, setup.size(program), repetitions, setup.scratch).elapsed
-    shares = self_times(setup, program, trace, "self_ns")
-    return shares, self_times(setup, program, samples, "self_samples") if sampled else None, elapsed
+def sampled_times(program, tree, others):
+    """{line: ns} of the program's Lua functions: samples in functions of the VM that the trace does not
+    have (`others` are those that it has) are its callers'."""
+    rows, times = {row["node"]: row for row in tree}, {}
+    for row in tree:
+        ns = row["self_ns"]
+        while row and not is_of(program, row) and row["kind"] != "lua" and row["name"] not in others:
+            row = rows.get(row["parent"])
+        if ns and row and is_of(program, row):
+            times[row["line"]] = times.get(row["line"], 0) + ns
+    return times
+
+
+class Recorder:
+    """Records a program; with samples, too, if that is asked for."""
+
+    def __init__(self, setup, program, folder):
+        self.setup, self.program = setup, program
+        self.trace, self.samples = folder / "trace.bin", folder / "samples.bin"
+
+    def run(self, times, repetitions, sampled):
+        """CPU seconds of each repetition. At a high priority: what preempts it is in no sample, but in
+        the calls' times; without --block, as waiting would be."""
+        record = self.setup.product("luatrace-record")
+        prefix = [record, "--force", "--times", times, "--ring-size", "256M", "-o", self.trace, "--"]
+        if sampled:
+            prefix = [record, "--force", "--sample", HERTZ, "--lua-only", "-o", self.samples, "--", *prefix]
+        variant = Variant(self.setup.luajit(""), True, (tool("nice", "coreutils"), "-n", "-20", *prefix))
+        size = self.setup.size(self.program)
+        return run(variant, self.program, size, repetitions, self.setup.scratch).elapsed
+
+    def shares(self):
+        """Self times of the functions, and the names of what else is in the trace."""
+        functions = analyzed(self.setup, self.trace)["functions"]
+        return (self_times(self.program, functions),
+                {f["name"] for f in functions if f["kind"] != "lua"})
+
+    def truth(self, others):
+        """Times and numbers of samples of the functions."""
+        shown = analyzed(self.setup, self.samples, "--tree", "--limit", "0")
+        times = sampled_times(self.program, shown["tree"], others)
+        each = shown["trace"]["self_ns"] / max(1, shown["trace"]["samples"])
+        return {line: round(ns / each) for line, ns in times.items()}
 
 
 def row(setup, program, folder):
     """Of several runs the median: each has its own traces, and its own samples."""
-    seconds = 0.05 if setup.args.tiny else 1.5
-    first = recorded(setup, program, "segments", folder, 1, False)[2][0]
+    recorder = Recorder(setup, program, folder)
+    seconds = 0.05 if setup.args.tiny else 1.0
+    first = recorder.run("segments", 1, False)[0]
     repetitions = max(1, min(MOST_REPETITIONS, round(seconds / first)))
     runs = []
     for _ in range(setup.rounds(3)):
-        shares, samples, _ = recorded(setup, program, "segments", folder, repetitions, True)
+        recorder.run("segments", repetitions, True)
+        shares, others = recorder.shares()
+        samples = recorder.truth(others)
         runs.append((distance(shares, samples), samples))
     runs.sort(key=lambda pair: pair[0])
     middle, samples = runs[len(runs) // 2]
-    others = [distance(recorded(setup, program, times, folder, few, False)[0], samples)
-              for times, few in (("auto", repetitions), ("events", max(1, repetitions // 10)))]
-    return [middle, *others, noise(samples)], sum(samples.values()), len(samples)
+    cells = [middle]
+    for times, few in (("auto", repetitions), ("events", max(1, repetitions // 10))):
+        recorder.run(times, few, False)
+        cells.append(distance(recorder.shares()[0], samples))
+    return [*cells, noise(samples)], sum(samples.values()), len(samples)
 
 
 def section(setup):

@@ -23,25 +23,28 @@ void SegmentWords::describe(std::span<const std::byte> record) {
   const auto index = static_cast<uint32_t>(traces_.size());
   const uint32_t outside = traces_[from.trace].counter;
   const bool counts = (d.flags & LT_SEGMENT_COUNTS) != 0;
-  traces_.push_back({d.id + d.nmarks, d.nevents, d.level, counts ? index : outside, outside});
+  traces_.push_back({d.nevents, d.level, counts ? index : outside, outside});
   places_.resize(d.id);
   for (size_t i = 0; i < size; i++) {
     uint32_t place;
     std::memcpy(&place, &record[sizeof d + i * sizeof place], sizeof place);
-    places_.push_back({index, from.events + (place & 0xffff)});
+    places_.push_back({index, (from.events + (place & 0xffff)) & INT32_MAX, i < d.nmarks});
   }
 }
 
-// iterations: by level, as in LTX_SEGMENT.
-void SegmentWords::count(uint32_t id, std::span<const uint64_t> iterations) {
-  words_++;
+// Returns the index of its trace.
+uint32_t SegmentWords::count(uint32_t id) {
   const Place place = id < places_.size() ? places_[id] : Place{};
-  const Trace& trace = traces_[place.trace];
+  words_++;
   events_ += place.events > told_ ? place.events - told_ : 0;
-  told_ = id < trace.exits ? place.events : 0;
-  if (iterations.empty()) return;
+  told_ = place.goes_on ? place.events : 0;
+  return place.trace;
+}
+
+// iterations: by level, as in LTX_SEGMENT.
+void SegmentWords::count_iterations(const Trace& innermost, std::span<const uint64_t> iterations) {
   uint32_t level = LT_SEGMENT_LEVELS + 1;
-  for (const Trace* t = &traces_[trace.counter]; t->level != 0 && t->level < level;
+  for (const Trace* t = &traces_[innermost.counter]; t->level != 0 && t->level < level;
        t = &traces_[t->outside]) {
     level = t->level;
     if (level <= iterations.size()) events_ += (iterations[level - 1] - 1) * t->events;
@@ -51,19 +54,19 @@ void SegmentWords::count(uint32_t id, std::span<const uint64_t> iterations) {
 void SegmentWords::run(std::span<uint64_t> words) {
   for (size_t at = 0; at < words.size();) {
     uint64_t& w = words[at];
-    const size_t n = record_words(w);
+    const bool one_word = is_segment(w);
+    const size_t n = one_word || is_plain(w) ? 1 : record_words(w);
     if (n == 0 || n > words.size() - at) return;
     const uint32_t sub = sub_of(w);
-    const bool plain = lt_kind(w) == LT_SUSPEND && lt_payload(w) >= LT_SEGMENT_FIRST;
-    const bool segment = plain || (sub == LTX_SEGMENT && n > 1);
+    const bool segment = one_word || (sub == LTX_SEGMENT && n > 1);
     if (segment && lt_time(w) == 0)
       w |= last_time_ << LT_TIME_SHIFT;
     else if (sub != LTX_PAD)
       last_time_ = lt_time(w);
-    if (plain)
-      count(lt_payload(w) - LT_SEGMENT_FIRST, {});
+    if (one_word)
+      count(lt_payload(w) - LT_SEGMENT_FIRST);
     else if (segment)
-      count(lt_lo(words[at + 1]) - 1, words.subspan(at + 2, n - 2));
+      count_iterations(traces_[count(lt_lo(words[at + 1]) - 1)], words.subspan(at + 2, n - 2));
     else if (sub == LTX_LOSS)
       told_ = 0;
     at += n;

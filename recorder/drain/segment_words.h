@@ -27,18 +27,19 @@ class SegmentWords {
 
  private:
   struct Place {
-    uint32_t trace = 0;   // index, from 1; 0: not described
-    uint32_t events = 0;  // before it, on all of its path, without whole iterations
+    uint32_t trace = 0;        // index, from 1; 0: not described
+    uint32_t events : 31 = 0;  // before it, on all of its path, without whole iterations
+    uint32_t goes_on : 1 = 0;  // the path, after it
   };
   struct Trace {
-    uint32_t exits = 0;   // id of its first exit
     uint32_t events = 0;  // of an iteration
     uint32_t level = 0;
     uint32_t counter = 0;  // index of the innermost trace of its path that counts, itself included
     uint32_t outside = 0;  // the same, without itself
   };
 
-  void count(uint32_t id, std::span<const uint64_t> iterations);
+  uint32_t count(uint32_t id);
+  void count_iterations(const Trace& innermost, std::span<const uint64_t> iterations);
 
   std::vector<Place> places_;           // by id
   std::vector<Trace> traces_{Trace{}};  // the first one is none

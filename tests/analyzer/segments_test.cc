@@ -61,6 +61,14 @@ TEST(Segments, TimesAreApportionedByMachineCode) {
   EXPECT_EQ(a.function("f1").self_ns + a.function("f2").self_ns, 200u);
 }
 
+TEST(Segments, ATraceThatDoesNotRepeatRunsToTheEndOfItsCode) {
+  const Analysed a = analyse(
+      trace_text("segments 1:2 parent=0 trace=1 bytes=200 marks=1 @0+0 @0+0 @1+10 @2+50 1:2 2:2\n"
+                 "100 entry 1\n250 segment 5\n300 return 1\n"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_NEAR(static_cast<double>(a.function("f2").self_ns), 30, 1);
+}
+
 TEST(Segments, WhatIsApportionedIsKnown) {
   const Analysed a = analyse(trace_text(kLoop + "100 entry 1\n250 segment 4 3\n300 return 1\n"));
   const ReportFunction &f1 = a.function("f1"), &f2 = a.function("f2");
