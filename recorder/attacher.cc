@@ -95,6 +95,7 @@ bool Attacher::start() {
   if (options_.children) follow_children();
   if (!options_.finds_processes()) suggest_children();
   const auto& all = processes_.followed();
+  if (options_.all && all.empty()) return true;  // the first one of a container: others will come
   return std::any_of(all.begin(), all.end(), [&](const Process* p) {
     return p->attached() || (options_.finds_processes() && p->counts());
   });

@@ -367,10 +367,12 @@ static void recpending(jit_State *J)
 /* May that bytecode take long? A call of a Lua function is none: it is recorded itself. */
 static int recslow(jit_State *J, BCIns ins)
 {
-  cTValue *callee = &J->L->base[bc_a(ins)];
+  cTValue *base = J->L->base, *callee = &base[bc_a(ins)];
   BCOp op = bc_op(ins);
   if (op >= BC_CALLM && op <= BC_CALLT) return !tvisfunc(callee) || !isluafunc(funcV(callee));
-  return op == BC_CAT || op == BC_TNEW || op == BC_TDUP;
+  if (op >= BC_ADDVN && op < BC_POW) /* Of 64-bit integers: they call C, and make an object. */
+    return tviscdata(&base[bc_b(ins)]) || (op >= BC_ADDVV && tviscdata(&base[bc_c(ins)]));
+  return op == BC_POW || op == BC_CAT || op == BC_TNEW || op == BC_TDUP;
 }
 
 /* Are the inlined calls those of the last snapshot? */
@@ -408,8 +410,11 @@ static int isslowins(const IRIns *ir)
   switch (ir->o) {
   case IR_CALLN: case IR_CALLA: case IR_CALLL: case IR_CALLS:
     return ir->op2 < IRCALL_lj_ltrec_jitword;
-  case IR_CALLXS: case IR_TNEW: case IR_TDUP: case IR_SNEW: case IR_CNEW: case IR_BUFSTR:
+  case IR_CALLXS: case IR_TNEW: case IR_TDUP: case IR_SNEW: case IR_CNEW: case IR_CNEWI:
+  case IR_BUFSTR: case IR_POW: case IR_FPMATH:
     return 1;
+  case IR_DIV: case IR_MOD: case IR_MUL:
+    return irt_isint64(ir->t);
   default:
     return 0;
   }

@@ -17,7 +17,8 @@
 struct rules {
   const uint8_t* text;
   uint32_t size;
-  uint8_t* rule; /* size bytes: LT_RULE_* */
+  uint8_t* rule;   /* size bytes: LT_RULE_* */
+  uint8_t* begins; /* size bytes: 1 where an instruction begins */
 };
 
 #define RULES_IS(s, at, bytes) \
@@ -35,6 +36,50 @@ static uint32_t rules_find(const struct rules* s, uint32_t from, uint32_t end,
 
 static void rules_set(struct rules* s, uint32_t from, uint32_t end, uint32_t rule) {
   for (; from < end && from < s->size; from++) s->rule[from] = (uint8_t)rule;
+}
+
+/* Length of the instruction at `at`: of those that the interpreter uses; 0: not known. */
+static uint32_t rules_length(const struct rules* s, uint32_t at) {
+  const uint32_t begin = at;
+  uint32_t wide = 0, immediate = 0, op, modrm;
+  if (at + 16 > s->size) return 0;
+  while (s->text[at] == 0x66 || s->text[at] == 0xf2 || s->text[at] == 0xf3) at++;
+  if ((s->text[at] & 0xf0) == 0x40) wide = s->text[at++] & 8;
+  op = s->text[at++];
+  if (op == 0x0f) {
+    op = s->text[at++];
+    if ((op & 0xf0) == 0x80) return at + 4 - begin; /* jump, if */
+    if (op == 0xa2 || (op & 0xf8) == 0xc8) return at - begin;
+    if (op == 0x3a) at++, immediate = 1;
+    else if (op == 0x38) at++;
+    else if (op == 0xc6 || op == 0xc2 || (op & 0xfc) == 0x70 || op == 0xba) immediate = 1;
+  } else if ((op & 0xf0) == 0x70 || op == 0xeb || op == 0xa8 || (op & 0xf8) == 0xb0 || op == 0x6a ||
+             (op < 0x40 && (op & 7) == 4)) {
+    return at + 1 - begin;
+  } else if (op == 0xe8 || op == 0xe9 || op == 0xa9 || op == 0x68 || (op < 0x40 && (op & 7) == 5)) {
+    return at + 4 - begin;
+  } else if ((op & 0xf8) == 0xb8) {
+    return at + (wide ? 8 : 4) - begin;
+  } else if ((op & 0xf0) == 0x50 || (op & 0xf8) == 0x90 || op == 0x98 || op == 0x99 || op == 0xc3 || op == 0xcc) {
+    return at - begin;
+  } else if (op == 0x81 || op == 0x69 || op == 0xc7) {
+    immediate = 4;
+  } else if (op == 0x80 || op == 0x83 || op == 0x6b || op == 0xc6 || op == 0xc0 || op == 0xc1) {
+    immediate = 1;
+  } else if ((op == 0xf6 || op == 0xf7) && (s->text[at] & 0x30) == 0) {
+    immediate = op == 0xf6 ? 1 : 4; /* test */
+  } else if (!(op < 0x40 && (op & 7) < 4) && op != 0x63 && (op & 0xf0) != 0xd0 &&
+             (op < 0x84 || op > 0x8f) && op < 0xf6) {
+    return 0;
+  }
+  modrm = s->text[at++];
+  if (modrm < 0xc0 && (modrm & 7) == 4) { /* an index */
+    if ((s->text[at++] & 7) == 5 && modrm < 0x40) at += 4;
+  } else if (modrm < 0x40 && (modrm & 7) == 5) {
+    at += 4;
+  }
+  if (modrm >= 0x40 && modrm < 0xc0) at += modrm < 0x80 ? 1 : 4;
+  return at + immediate - begin;
 }
 
 /* The target of a jump or call with 32 bits at `at`; size: outside. */
@@ -60,12 +105,28 @@ static uint32_t rules_call(const struct rules* s, uint32_t at) {
   return 0;
 }
 
+/* Does the code go on elsewhere after the instruction at `at`, whatever happens? */
+static int rules_leaves(const struct rules* s, uint32_t at) {
+  return s->begins[at] && (s->text[at] == 0xeb || s->text[at] == 0xe9 || s->text[at] == 0xc3 ||
+                           RULES_IS(s, at, "\x41\xff\x24"));
+}
+
+static void rules_find_instructions(struct rules* s) {
+  uint32_t i, length;
+  memset(s->begins, 0, s->size);
+  for (i = 0; i < s->size; i += length != 0 ? length : 1) {
+    length = rules_length(s, i);
+    s->begins[i] = length != 0;
+  }
+}
+
 /* The call at `at`: from where base is saved to where it is a register again. */
 static void rules_around_call(struct rules* s, uint32_t at, uint32_t length) {
   const uint32_t after = at + length, low = at > 128 ? at - 128 : 0;
   uint32_t rule = 0, from = at, i;
+  if (!s->begins[at]) return;
   for (i = at; i-- > low && rule == 0;) {
-    if (RULES_IS(s, i, "\x41\xff\x24")) break; /* the next instruction of Lua begins */
+    if (rules_leaves(s, i)) break; /* what is before that is not on the way here */
     if (s->text[i] == 0x48 && s->text[i + 1] == 0x89 && (s->text[i + 2] & 0xf8) == 0x50 &&
         s->text[i + 3] == 0x20 && i + 4 <= at)
       rule = LT_RULE_BASE, from = i + 4;
@@ -76,7 +137,7 @@ static void rules_around_call(struct rules* s, uint32_t at, uint32_t length) {
   }
   if (rule == LT_RULE_SAVED) { /* L_base may have been stored before that. */
     for (i = from; i-- > low;) {
-      if (RULES_IS(s, i, "\x41\xff\x24")) break;
+      if (rules_leaves(s, i)) break;
       if (s->text[i] == 0x48 && s->text[i + 1] == 0x89 && s->text[i + 2] == 0x57 &&
           s->text[i + 3] == 0x20)
         rule = LT_RULE_BASE;
@@ -89,7 +150,7 @@ static void rules_around_call(struct rules* s, uint32_t at, uint32_t length) {
       rules_set(s, after, i + 1, rule != 0 ? rule : saved ? LT_RULE_SAVED : LT_RULE_BASE);
       break;
     }
-    if (RULES_IS(s, i, "\x41\xff\x24")) break;
+    if (rules_leaves(s, i)) break;
   }
   if (rule == 0) return;
   rules_set(s, from, at + 1, rule);
@@ -154,10 +215,11 @@ static void rules_results(struct rules* s, uint32_t i) {
   for (uint32_t k = 0; k < sizeof stores / sizeof *stores && !found; k++)
     found = i + 4 < s->size && !memcmp(s->text + i, stores[k], 4);
   if (found) {
-    const uint32_t from = i + 4, limit = i + 96;
-    for (uint32_t j = from; j < limit && j + 5 < s->size; j++) {
-      const int back = RULES_IS(s, j, "\x48\x8d\x54\xca\xf0");
-      if (back || (s->text[j] == 0xe9 && rules_target(s, j) < s->size)) {
+    const uint32_t from = i + rules_length(s, i), limit = i + 96;
+    uint32_t length = from - i;
+    for (uint32_t j = from; length != 0 && j < limit; j += length) {
+      length = rules_length(s, j);
+      if (RULES_IS(s, j, "\x48\x8d\x54\xca\xf0") || s->text[j] == 0xeb || s->text[j] == 0xe9) {
         rules_set(s, from, j + 1, LT_RULE_POP);
         break;
       }
@@ -177,8 +239,8 @@ static void rules_results(struct rules* s, uint32_t i) {
       break;
     }
   }
-  if (RULES_IS(s, i, "\x48\xc7\x44\xc2\xe8") || RULES_IS(s, i, "\x48\xc7\xc1\xf0\xff\xff\xff\xe9"))
-    rules_set(s, i, i + 14, LT_RULE_POP);
+  if (RULES_IS(s, i, "\x48\xc7\x44\xc2\xe8")) rules_set(s, i, i + 14, LT_RULE_POP);
+  if (RULES_IS(s, i, "\x48\xc7\xc1\xf0\xff\xff\xff\xe9")) rules_set(s, i, i + 8, LT_RULE_POP);
 }
 
 static void rules_coroutines(struct rules* s, uint32_t call) {
@@ -207,6 +269,7 @@ static void rules_callbacks(struct rules* s, uint32_t i) {
 /* Sets s->rule. Returns 0 if this does not look like the code of a known interpreter. */
 static int rules_make(struct rules* s) {
   memset(s->rule, LT_RULE_REGISTERS, s->size);
+  rules_find_instructions(s);
   for (uint32_t i = 0; i + 16 < s->size; i++) {
     const uint32_t length = rules_call(s, i);
     rules_results(s, i);
@@ -257,12 +320,13 @@ static uint32_t rules_fields(const BuildCtx *ctx, uint8_t *text, uint32_t size, 
 
 static void rules_emit(BuildCtx *ctx)
 {
-  struct rules s = { NULL, rules_text_size(ctx), NULL };
+  struct rules s = { NULL, rules_text_size(ctx), NULL, NULL };
   uint8_t *text = (uint8_t *)malloc(s.size);
   uint32_t i, nrules, nfields, crc;
   if (ctx->mode != BUILD_elfasm) return;
   s.text = text;
   s.rule = (uint8_t *)malloc(s.size);
+  s.begins = (uint8_t *)malloc(s.size);
   memcpy(text, ctx->code, s.size);
   nfields = rules_fields(ctx, text, s.size, 0);
   crc = rules_crc(text, s.size);
@@ -277,6 +341,7 @@ static void rules_emit(BuildCtx *ctx)
     if (i == 0 || s.rule[i] != s.rule[i-1])
       fprintf(ctx->fp, "\t.long 0x%x\n", (uint32_t)s.rule[i] << LT_RULE_SHIFT | i);
   for (i = 0; i < nfields; i++) fprintf(ctx->fp, "\t.long %d\n", (int)ctx->reloc[i].ofs);
+  free(s.begins);
   free(s.rule);
   free(text);
 }

@@ -31,6 +31,8 @@
 #define WALK_INLINED 32     /* calls inlined at one place */
 #define WALK_DEPTH 1024     /* slots of the C stack that are searched, */
 #define WALK_PIECE 112      /* so many at once: with a C frame, WALK_WORDS */
+#define WALK_SAVED 24       /* words of it in which base and pc may be saved */
+#define WALK_HANDLER 192    /* bytes of the interpreter's code for an instruction */
 #define WALK_BETWEEN 64     /* IR instructions between two snapshots */
 #define WALK_STEPS 512      /* frames, listed or not, and coroutines */
 #define WALK_WORDS 128      /* of memory that is read at once */

@@ -224,13 +224,66 @@ WALK_INLINE int walk_in_compiled(struct walk* w) {
   return walk_unknown(w, w->jit_base);
 }
 
-/* The interpreter has called a function that may use L_base as it was: base was in rbp. */
-WALK_INLINE int walk_saved(struct walk* w) {
-  const uint64_t stack = WALK_L(stack);
-  if (w->r.fp % WALK_SLOT == 0 && w->r.fp > stack && w->r.fp < WALK_L(maxstack) &&
-      walk_contains(w, walk_proto(w, walk_function(w, w->r.fp)), w->r.pc))
-    return walk_from(w, w->r.fp, w->r.pc);
-  return walk_unknown(w, 0);
+/* The function of the frame at that base, if it may be one; 0: it is none. */
+WALK_INLINE uint64_t walk_function_at(struct walk* w, uint64_t base) {
+  if (base % WALK_SLOT != 0 || base <= WALK_L(stack) || base >= WALK_L(maxstack)) return 0;
+  return walk_function(w, base);
+}
+
+/* Is pc that of the frame at w->loop.place, whose function is fn, and does the interpreter's code for
+** the instruction contain the call that returns to w->loop.own? Builtins have a single instruction,
+** and some take their link into the register of pc before they call. */
+WALK_FN int walk_has_called(struct walk* w, uint64_t fn, uint64_t pc) {
+  const uint64_t only = walk_proto(w, fn) != 0 ? 0 : WALK_FUNCTION(fn, fn_pc, 8);
+  if (only != 0 && pc != only + 4 && pc != walk_slot(w, w->loop.place - WALK_SLOT)) return 0;
+  if (only == 0 && (pc % 4 != 0 || !walk_is_at(w, fn, pc - 4))) return 0;
+  const uint64_t op = walk_u8(w, only != 0 ? only : pc - 4);
+  const uint64_t code = walk_word(w, w->g + WALK_OFFSET(w->abi.g_dispatch) + 8 * op);
+  return w->loop.own > code && w->loop.own - code <= WALK_HANDLER;
+}
+
+/* w->loop.pc: the pc that belongs to the frame at w->loop.place, if it is at w->loop.frame - i words. */
+WALK_GLOBAL int walk_saved_pc_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  WALK_HIDE(i); /* the verifier needs its value */
+  const uint64_t at = w->loop.frame - 8ull * i;
+  const uint64_t pc = i == 0 ? w->r.pc : walk_take(w, WALK_THE_CFRAME, at, 8);
+  if (i != 0 && at < w->r.sp) return 1;
+  if (!walk_has_called(w, w->loop.map, pc)) return 0;
+  w->loop.pc = pc;
+  return 1;
+}
+
+/* The same for base, and then its pc. */
+WALK_GLOBAL int walk_saved_step(struct walk* w, uint32_t i) {
+  if (!w) return 1;
+  WALK_HIDE(i); /* the verifier needs its value */
+  const uint64_t at = w->loop.frame - 8ull * i;
+  const uint64_t base = i == 0 ? w->r.fp : walk_take(w, WALK_THE_CFRAME, at, 8);
+  if (i != 0 && at < w->r.sp) return 1;
+  w->loop.map = walk_function_at(w, base);
+  if (w->loop.map == 0) return 0;
+  w->loop.place = base;
+  WALK_LOOP(w, WALK_SAVED, walk_saved_pc_step) continue;
+  return w->loop.pc != 0;
+}
+
+/*
+** The interpreter has called a function that does not need L_base, so that it is as it was: base was
+** in rbp, and pc in rbx. That function, or one that it has called, may have put both on the C stack, in
+** the words below the return address, and use the registers for something else. What is there from
+** before has another instruction: the one that was executed last must be one that calls there.
+*/
+WALK_INLINE int walk_saved(struct walk* w, uint64_t plain) {
+  const uint64_t fn = walk_function_at(w, w->r.fp);
+  if (walk_contains(w, walk_proto(w, fn), w->r.pc)) return walk_from(w, w->r.fp, w->r.pc);
+  w->loop.frame = plain - 8;
+  w->loop.own = walk_word(w, plain - 8);
+  w->loop.pc = 0;
+  walk_load(w, WALK_THE_CFRAME, plain - 8 - 8 * WALK_SAVED, 8 * WALK_SAVED);
+  WALK_LOOP(w, WALK_SAVED, walk_saved_step) continue;
+  w->blocks[WALK_THE_CFRAME].size = 0;
+  return w->loop.pc != 0 ? walk_from(w, w->loop.place, w->loop.pc) : walk_unknown(w, 0);
 }
 
 WALK_GLOBAL int walk_stopped_step(struct walk* w, uint32_t i) {
@@ -275,7 +328,7 @@ WALK_INLINE int walk_in_c(struct walk* w) {
   const uint64_t ret = walk_word(w, plain - 8);
   const uint32_t rule =
       ret > w->text && ret < w->text_end ? walk_rule(w, ret - w->text) : LT_RULE_BASE;
-  if (rule == LT_RULE_SAVED) return walk_saved(w);
+  if (rule == LT_RULE_SAVED) return walk_saved(w, plain);
   if (rule == LT_RULE_FALLBACK && walk_function(w, WALK_L(base)) == 0)
     return walk_pop(w, WALK_L(base), walk_saved_pc(w));
   return walk_from(w, WALK_L(base), walk_saved_pc(w));

@@ -48,28 +48,40 @@ bool is_common(std::string_view bytes, size_t at) {
   return false;
 }
 
-}  // namespace
+using Pairs = std::vector<std::pair<int32_t, int32_t>>;
 
-std::string scan_frames(std::string_view bytes, uint64_t address, uint64_t code,
-                        uint64_t code_end) {
-  size_t at = 0;
-  while (at + kHead < bytes.size() && !is_common(bytes, at)) at += kAlign;
+// The functions of the entries from there on, with their entries; empty if these are no table. A
+// constant may look like a common entry: LuaJIT has some that it gives to its own tables. steps:
+// how many entries may still be read.
+Pairs read_entries(std::string_view bytes, size_t at, uint64_t address, uint64_t code,
+                   uint64_t code_end, size_t& steps) {
   std::set<size_t> common;
-  std::vector<std::pair<int32_t, int32_t>> pairs;
-  for (; pairs.size() < kMaxEntries; at += 4 + u32_at(bytes, at)) {
+  Pairs pairs;
+  for (; steps > 0; at += 4 + u32_at(bytes, at), steps--) {
     const uint32_t size = u32_at(bytes, at);
     if (size == 0 && at + 4 <= bytes.size()) break;  // the end
-    if (size < kHead || size > bytes.size() || at + 4 > bytes.size() - size) return "";
+    if (size < kHead || size > bytes.size() || at + 4 > bytes.size() - size) return {};
     if (is_common(bytes, at)) {
       common.insert(at);
       continue;
     }
-    if (!common.contains(at + 4 - u32_at(bytes, at + 4))) return "";
+    if (!common.contains(at + 4 - u32_at(bytes, at + 4))) return {};
     const auto distance = static_cast<int32_t>(u32_at(bytes, at + kHead));
     const uint64_t function = address + at + kHead + static_cast<uint64_t>(int64_t{distance});
     if (function < code || function >= code_end) continue;  // in another segment
     pairs.emplace_back(static_cast<int32_t>(function - address), static_cast<int32_t>(at));
   }
+  return pairs;
+}
+
+}  // namespace
+
+std::string scan_frames(std::string_view bytes, uint64_t address, uint64_t code,
+                        uint64_t code_end) {
+  Pairs pairs;
+  size_t steps = kMaxEntries;
+  for (size_t at = 0; at + kHead < bytes.size() && pairs.empty() && steps > 0; at += kAlign)
+    if (is_common(bytes, at)) pairs = read_entries(bytes, at, address, code, code_end, steps);
   std::sort(pairs.begin(), pairs.end());
   std::string table(pairs.size() * sizeof pairs[0], 0);
   if (!pairs.empty()) std::memcpy(table.data(), pairs.data(), table.size());
