@@ -197,12 +197,14 @@ std::set<std::string> code_files(const std::vector<Mapping>& all) {
   return files;
 }
 
-// "LuaJIT 2.1.0-beta3", if the whole text is there, else empty.
+// "LuaJIT 2.1.0-beta3", if the whole text is there, else empty. (What is searched for is in our own
+// programs, too.)
 std::string version_in(std::string_view text) {
   for (size_t at = 0; (at = text.find("LuaJIT 2.", at)) != text.npos; at++) {
     size_t end = at + 7;
     while (end < text.size() && text[end] > ' ' && text[end] < 127 && end - at < 60) end++;
-    if (end < text.size() && text[end] == 0) return std::string(text.substr(at, end - at));
+    if (end < text.size() && text[end] == 0 && end - at > 9)
+      return std::string(text.substr(at, end - at));
   }
   return "";
 }

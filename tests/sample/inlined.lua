@@ -15,6 +15,8 @@ local function pad(i) local s = rep(text, i) return s end
 local function join(i) return text .. i end
 local function cut(i) local s = sub(text, i) return s end
 local function new() return { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } end
+local function power(i) return i ^ 2.37 end
+local function divide(i) return i / 7LL end
 local kept
 
 local loops = {
@@ -24,6 +26,8 @@ local loops = {
   loop_pad = function() for i = 1, 100 do kept = pad(i % 4 + 1) end end,
   loop_join = function() for i = 1, 100 do kept = join(i) end end,
   loop_cut = function() for i = 1, 100 do kept = cut(i) end end,
+  loop_power = function() local x = 0 for i = 1, 10000 do x = x + power(i) end kept = x end,
+  loop_divide = function() local x = 0LL for i = 1, 10000 do x = x + divide(x + 5LL) end kept = x end,
   loop_new = function() for _ = 1, 10000 do kept = new() end end,
 }
 local loop, stop = loops["loop_" .. arg[1]], os.clock() + tonumber(arg[2])

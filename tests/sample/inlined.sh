@@ -11,7 +11,7 @@ record=$1 luajit=$2 analyze=$3
 needs_sampling "$record"
 
 bad=
-for mode in set fill tail pad join cut new; do
+for mode in set fill tail pad join cut new power divide; do
   "$record" --sample 997 -q -o "$scratch/i.bin" -- "$luajit" "$sample_here/inlined.lua" "$mode" 1
   "$analyze" -q --format folded "$scratch/i.bin" >"$scratch/i.txt"
   python3 - "$scratch/i.txt" "$mode" <<'END' || bad="$bad $mode"
