@@ -35,7 +35,8 @@ def measure_program(setup, program, jit):
     luajit, modes = setup.luajit(""), TIMES if jit else TIMES[:1]
     samples = interleave({"": Variant(luajit, jit),
                           **{times: Variant(luajit, jit, recorder(setup, times)) for times in modes}},
-                         program, setup.size(program), setup.rounds(), setup.args.seconds)
+                         program, setup.size(program), setup.rounds(), setup.args.seconds,
+                         equally=True)  # the first ones have a new ring
     peers = [] if setup.args.no_peers else [peer_seconds(setup, name, program, jit) for name in PEERS]
     return [s.best() for s in samples.values()] + peers, sum(s.lost for s in samples.values())
 

@@ -65,8 +65,10 @@ std::string OtherLuajits() {
 
 std::vector<Mode> AllModes() {
   const Options on{"jit", {}}, off{"nojit", {"-joff"}};
-  const Options eager{"eager", {"-Ohotloop=1", "-Ohotexit=1"}}, plain{"unoptimised", {"-O0"}};
-  const std::vector<std::string> as_segments = {"--times", "segments"};
+  const std::vector<std::string> as_events = {"--times", "events"},
+                                 as_segments = {"--times", "segments"};
+  const Options eager{"eager", {"-Ohotloop=1", "-Ohotexit=1"}, as_events};
+  const Options plain{"unoptimised", {"-O0"}, as_events};
   const Options eager_auto{"eager_auto", eager.flags, {"--times", "auto"}};
   const Options eager_segments{"eager_segments", eager.flags, as_segments};
   const Options plain_segments{"unoptimised_segments", plain.flags, as_segments};
