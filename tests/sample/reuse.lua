@@ -8,7 +8,7 @@ for i = 0, 9 do
     local f = loadstring("local function inner(z) local s = 0 for i = 1, 300 do s = s + i %% 3 end return s end inner(1) inner(2)", "=k%d_" .. n)
     f() f()
     f = nil
-    if n %% 20 == 0 then collectgarbage() end]]):format(i), "=p" .. i)
+    if n %% 100 == 0 then collectgarbage() end]]):format(i), "=p" .. i)
 end
 local start = os.clock()
 while os.clock() - start < tonumber(arg[1]) do
