@@ -230,9 +230,9 @@ WALK_INLINE uint64_t walk_function_at(struct walk* w, uint64_t base) {
   return walk_function(w, base);
 }
 
-/* Is pc that of the frame at w->loop.place, whose function is fn, and does the interpreter's code for
-** the instruction contain the call that returns to w->loop.own? Builtins have a single instruction,
-** and some take their link into the register of pc before they call. */
+/* Is pc that of the frame at w->loop.place, whose function is fn, and does the interpreter's code
+** for the instruction contain the call that returns to w->loop.own? Builtins have a single
+** instruction, and some take their link into the register of pc before they call. */
 WALK_FN int walk_has_called(struct walk* w, uint64_t fn, uint64_t pc) {
   const uint64_t only = walk_proto(w, fn) != 0 ? 0 : WALK_FUNCTION(fn, fn_pc, 8);
   if (only != 0 && pc != only + 4 && pc != walk_slot(w, w->loop.place - WALK_SLOT)) return 0;
@@ -242,7 +242,7 @@ WALK_FN int walk_has_called(struct walk* w, uint64_t fn, uint64_t pc) {
   return w->loop.own > code && w->loop.own - code <= WALK_HANDLER;
 }
 
-/* w->loop.pc: the pc that belongs to the frame at w->loop.place, if it is at w->loop.frame - i words. */
+/* w->loop.pc: the pc of the frame at w->loop.place, if it is at w->loop.frame - i words. */
 WALK_GLOBAL int walk_saved_pc_step(struct walk* w, uint32_t i) {
   if (!w) return 1;
   WALK_HIDE(i); /* the verifier needs its value */
@@ -269,10 +269,10 @@ WALK_GLOBAL int walk_saved_step(struct walk* w, uint32_t i) {
 }
 
 /*
-** The interpreter has called a function that does not need L_base, so that it is as it was: base was
-** in rbp, and pc in rbx. That function, or one that it has called, may have put both on the C stack, in
-** the words below the return address, and use the registers for something else. What is there from
-** before has another instruction: the one that was executed last must be one that calls there.
+** The interpreter has called a function that does not need L_base, so that it is as it was: base
+** was in rbp, and pc in rbx. That function, or one that it has called, may have put both on the C
+** stack, in the words below the return address, and use the registers for something else. What is
+** there from before has another instruction: the one that was executed last must call there.
 */
 WALK_INLINE int walk_saved(struct walk* w, uint64_t plain) {
   const uint64_t fn = walk_function_at(w, w->r.fp);

@@ -206,6 +206,15 @@ void Source::end_pass(uint64_t before_ns) {
   }
 }
 
+// Samples for which the ring buffer had no space. Their processes have missed them already, if they
+// are more than chance explains.
+void Source::count_unstored() {
+  OutputTotals& totals = first_output_->totals();
+  const uint64_t known = std::min(program_.lost(), skipped_);
+  count_lost(*first_output_, program_.lost() - known);
+  totals.lost_otherwise -= std::min(totals.lost_otherwise, known);
+}
+
 // Of the processes that have had samples since the last look.
 void Source::look_at_cpu_times(uint64_t now) {
   if (period_ns_ == 0) return;
@@ -241,8 +250,7 @@ void Source::stop() {
   while (drain()) continue;
   while (!live_.empty()) end(*live_.begin()->second);
   end_pass(UINT64_MAX);
-  if (first_output_ != nullptr && !first_output_->finished())
-    count_lost(*first_output_, program_.lost() - std::min(program_.lost(), skipped_));
+  if (first_output_ != nullptr && !first_output_->finished()) count_unstored();
 }
 
 std::set<pid_t> Source::take_execs() {

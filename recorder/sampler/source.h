@@ -94,6 +94,7 @@ class Source {
   void finish(Entry& e);
   void look_at_cpu_times(uint64_t now);
   void count_lost(Output& output, uint64_t samples);
+  void count_unstored();
 
   Program program_;
   const Shown shown_;
