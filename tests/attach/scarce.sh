@@ -16,7 +16,7 @@ record_on() {
   shift 2
   unshare -m sh -c 'mkdir -p "$1" && mount -t tmpfs -o "size=$3" none "$1" && fallocate -l "$4" "$1/taken" || exit 77
     disk=$1 bin=$2; shift 4
-    "$bin/luatrace-record" --ring-size 256K -o "$disk/trace.bin" "$@"; status=$?
+    "$bin/luatrace-record" --times events --ring-size 256K -o "$disk/trace.bin" "$@"; status=$?
     "$bin/luatrace-analyze" --json "$disk/trace.bin" | jq ".trace.files[0].reason" >"$disk/../reason"
     df -k --output=avail "$disk" | tail -n 1; exit $status' sh "$scratch/disk" "$bin" "$size" "$taken" "$@" 2>"$scratch/record.err"
 }
