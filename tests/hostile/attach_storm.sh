@@ -29,6 +29,8 @@ for ((turn = 0; turn < turns || (taken < 4 && turn < 10 * turns); turn++)); do
   file=$scratch/storm.$turn.bin
   options=(--via "$via" --ring-size 1M -p "$target")
   [ $((RANDOM % 3)) != 0 ] || options+=(--children)
+  # Events and segments, one after the other, in the same code.
+  [ "$via" = bpf ] || [ $((RANDOM % 2)) != 0 ] || options+=(--times events)
   pause=0.$(printf %03d $((1 + RANDOM % 250)))  # 0 would mean no limit
   case $((RANDOM % 4)) in
     0) "$bin/luatrace-record" -o "$file" "${options[@]}" -d "$pause" 2>>"$scratch/storm.err" || true ;;
