@@ -101,7 +101,7 @@ static uint32_t rules_call(const struct rules* s, uint32_t at) {
   if (RULES_IS(s, at, "\x41\xff\xd7")) return 3; /* r15 */
   if (RULES_IS(s, at, "\xff\xd1")) return 2;     /* rcx */
   if (RULES_IS(s, at, "\x41\xff\x96")) return 7; /* g->wrapf */
-  if (RULES_IS(s, at, "\xff\x55\x28")) return 3; /* fn->c.f */
+  if (RULES_IS(s, at, "\xff\x55\x28") || RULES_IS(s, at, "\xff\x50\x28")) return 3; /* fn->c.f */
   return 0;
 }
 
@@ -155,7 +155,7 @@ static void rules_around_call(struct rules* s, uint32_t at, uint32_t length) {
   if (rule == 0) return;
   rules_set(s, from, at + 1, rule);
   if (s->rule[after] == LT_RULE_REGISTERS) s->rule[after] = (uint8_t)rule;
-  if (length == 3 && RULES_IS(s, at, "\xff\x55\x28")) /* a builtin's second half in C */
+  if (length == 3 && s->text[at] == 0xff) /* a builtin's second half in C */
     rules_set(s, after, RULES_FIND(s, after, after + 64, "\x0f\x8f"), LT_RULE_FALLBACK);
 }
 
