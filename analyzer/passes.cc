@@ -249,8 +249,7 @@ void warn_compensation(const Options& o, const Report& report) {
   if (report.cost_ns == 0)
     return warn(
         "--compensate: the cost of recording is unknown (outside tracers do not measure it, and "
-        "with segments "
-        "it is none of single calls: --times events), so no times are corrected");
+        "segments have none for each call: --times events), so no times are corrected");
   const std::vector<std::string> unknown = files_without_cost(report);
   if (!unknown.empty())
     warn("--compensate: the cost of recording is unknown for " + list_text(unknown, 5) +

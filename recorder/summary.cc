@@ -107,8 +107,7 @@ void report_segments(const Options& options, const OutputTotals& t, uint64_t eve
                 100 * static_cast<double>(t.segment_events) / static_cast<double>(events));
   log(std::string(share) +
       " % of the events are in segments of compiled code: the calls are exact, times inside a "
-      "segment " +
-      "are apportioned" +
+      "segment are apportioned" +
       (options.times == "auto" ? "; --times events records the time of each call" : ""));
 }
 

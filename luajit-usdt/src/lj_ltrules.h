@@ -38,10 +38,20 @@ static void rules_set(struct rules* s, uint32_t from, uint32_t end, uint32_t rul
   for (; from < end && from < s->size; from++) s->rule[from] = (uint8_t)rule;
 }
 
+/* Length of the operand at `at`: register or memory. */
+static uint32_t rules_operand(const struct rules* s, uint32_t at) {
+  const uint32_t mod = s->text[at] >> 6, rm = s->text[at] & 7;
+  uint32_t length = 1, base = rm;
+  if (mod == 3) return length;
+  if (rm == 4) base = s->text[at + length++] & 7; /* with an index */
+  if (mod == 0) return length + (base == 5 ? 4 : 0);
+  return length + (mod == 1 ? 1 : 4);
+}
+
 /* Length of the instruction at `at`: of those that the interpreter uses; 0: not known. */
 static uint32_t rules_length(const struct rules* s, uint32_t at) {
   const uint32_t begin = at;
-  uint32_t wide = 0, immediate = 0, op, modrm;
+  uint32_t wide = 0, immediate = 0, op;
   if (at + 16 > s->size) return 0;
   while (s->text[at] == 0x66 || s->text[at] == 0xf2 || s->text[at] == 0xf3) at++;
   if ((s->text[at] & 0xf0) == 0x40) wide = s->text[at++] & 8;
@@ -72,14 +82,7 @@ static uint32_t rules_length(const struct rules* s, uint32_t at) {
              (op < 0x84 || op > 0x8f) && op < 0xf6) {
     return 0;
   }
-  modrm = s->text[at++];
-  if (modrm < 0xc0 && (modrm & 7) == 4) { /* an index */
-    if ((s->text[at++] & 7) == 5 && modrm < 0x40) at += 4;
-  } else if (modrm < 0x40 && (modrm & 7) == 5) {
-    at += 4;
-  }
-  if (modrm >= 0x40 && modrm < 0xc0) at += modrm < 0x80 ? 1 : 4;
-  return at + immediate - begin;
+  return at + rules_operand(s, at) + immediate - begin;
 }
 
 /* The target of a jump or call with 32 bits at `at`; size: outside. */

@@ -71,9 +71,7 @@ std::vector<std::string> missing_for_bpf() {
 Attached explain(const Failure& failure) {
   std::string text = failure.text;
   if (!failure) return {};
-  // libbpf says the same of a kernel without BTF.
-  const bool no_btf = access("/sys/kernel/btf/vmlinux", F_OK) != 0;
-  if (failure.error == ESRCH && !no_btf) return {Refusal::kNoProcess, "no longer exists"};
+  if (failure.error == ESRCH) return {Refusal::kNoProcess, "no longer exists"};
   if (!Program::not_built().empty()) return {Refusal::kOther, text};
   const bool denied = failure.error == EPERM || failure.error == EACCES;
   const auto missing = missing_for_bpf();

@@ -242,14 +242,20 @@ WALK_FN int walk_has_called(struct walk* w, uint64_t fn, uint64_t pc) {
   return w->loop.own > code && w->loop.own - code <= WALK_HANDLER;
 }
 
-/* w->loop.pc: the pc of the frame at w->loop.place, if it is at w->loop.frame - i words. */
+/* The register, or (i > 0) what may be its saved value, i words below the return address;
+** 0: below the stack pointer. */
+WALK_INLINE uint64_t walk_saved_word(struct walk* w, uint64_t value, uint32_t i) {
+  const uint64_t at = w->loop.frame - 8ull * i;
+  if (i == 0) return value;
+  return at < w->r.sp ? 0 : walk_take(w, WALK_THE_CFRAME, at, 8);
+}
+
+/* w->loop.pc: the pc of the frame at w->loop.place, if it is there. */
 WALK_GLOBAL int walk_saved_pc_step(struct walk* w, uint32_t i) {
   if (!w) return 1;
   WALK_HIDE(i); /* the verifier needs its value */
-  const uint64_t at = w->loop.frame - 8ull * i;
-  const uint64_t pc = i == 0 ? w->r.pc : walk_take(w, WALK_THE_CFRAME, at, 8);
-  if (i != 0 && at < w->r.sp) return 1;
-  if (!walk_has_called(w, w->loop.map, pc)) return 0;
+  const uint64_t pc = walk_saved_word(w, w->r.pc, i);
+  if (pc == 0 || !walk_has_called(w, w->loop.map, pc)) return 0;
   w->loop.pc = pc;
   return 1;
 }
@@ -258,9 +264,7 @@ WALK_GLOBAL int walk_saved_pc_step(struct walk* w, uint32_t i) {
 WALK_GLOBAL int walk_saved_step(struct walk* w, uint32_t i) {
   if (!w) return 1;
   WALK_HIDE(i); /* the verifier needs its value */
-  const uint64_t at = w->loop.frame - 8ull * i;
-  const uint64_t base = i == 0 ? w->r.fp : walk_take(w, WALK_THE_CFRAME, at, 8);
-  if (i != 0 && at < w->r.sp) return 1;
+  const uint64_t base = walk_saved_word(w, w->r.fp, i);
   w->loop.map = walk_function_at(w, base);
   if (w->loop.map == 0) return 0;
   w->loop.place = base;

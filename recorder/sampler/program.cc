@@ -42,10 +42,12 @@ bpf::Failure failed(const std::string& what, int error) {
   std::string text = "cannot " + what + ": " + errno_text(error);
   const std::string warning = printable(first_warning.substr(0, first_warning.find('\n')));
   if (!warning.empty()) text += " (" + warning + ")";
-  if (access("/sys/kernel/btf/vmlinux", F_OK) != 0)
+  if (access("/sys/kernel/btf/vmlinux", F_OK) != 0) {
     text +=
         "; the kernel has no description of its types (/sys/kernel/btf/vmlinux, "
         "CONFIG_DEBUG_INFO_BTF)";
+    if (error == ESRCH) error = EOPNOTSUPP;  // libbpf does not mean a process
+  }
   return {error, text};
 }
 

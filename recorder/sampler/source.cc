@@ -77,7 +77,7 @@ Source::Entry& Source::entry_of(pid_t pid, uint32_t number, const std::shared_pt
   Entry& e = entries_.emplace_back();
   e.pid = pid;
   e.process = std::make_unique<SampledProcess>(pid, number, output, kernel_, shown_);
-  e.coverage = Coverage(cpu_time_of(pid));
+  if (period_ns_ != 0) e.coverage = Coverage(cpu_time_of(pid));
   e.known.nested = !shown_.user;  // otherwise the C functions will tell
   output->users()++;
   live_[pid] = &e;
@@ -108,7 +108,7 @@ Added Source::add(pid_t pid, uint32_t number, const std::shared_ptr<Output>& out
 void Source::remove(pid_t pid) {
   const auto it = live_.find(pid);
   if (it == live_.end()) return;
-  it->second->coverage.look(cpu_time_of(pid));
+  look(*it->second);
   end(*it->second);
 }
 
@@ -172,7 +172,7 @@ void Source::executed(pid_t pid) {
   const auto it = live_.find(pid);
   if (it == live_.end()) return;
   execs_.insert(pid);
-  it->second->coverage.look(cpu_time_of(pid));
+  look(*it->second);
   end(*it->second);
 }
 
@@ -215,15 +215,18 @@ void Source::count_unstored() {
   totals.lost_otherwise -= std::min(totals.lost_otherwise, known);
 }
 
-// Of the processes that have had samples since the last look.
-void Source::look_at_cpu_times(uint64_t now) {
+// At its CPU time.
+void Source::look(Entry& e) {
   if (period_ns_ == 0) return;
+  e.looked_ns = e.weight_ns;
+  e.coverage.look(cpu_time_of(e.pid));
+}
+
+// At that of each process that has had samples since the last look.
+void Source::look_at_all(uint64_t now) {
   look_ns_ = now + kLookNs;
-  for (const auto& [pid, e] : live_) {
-    if (e->weight_ns == e->looked_ns) continue;
-    e->looked_ns = e->weight_ns;
-    e->coverage.look(cpu_time_of(pid));
-  }
+  for (const auto& [pid, e] : live_)
+    if (e->weight_ns != e->looked_ns) look(*e);
 }
 
 // A record is in the ring buffer soon after its time, and after all that are older by kMixedNs.
@@ -232,7 +235,7 @@ bool Source::drain() {
   const uint64_t start = monotonic_ns();
   see_execs();
   begin_pass();
-  if (start >= look_ns_) look_at_cpu_times(start);
+  if (start >= look_ns_) look_at_all(start);
   const bool all = program_.take_samples([&](std::span<const std::byte> bytes) {
     take(bytes);
     return monotonic_ns() - start < kPassNs;
@@ -244,7 +247,7 @@ bool Source::drain() {
 }
 
 void Source::stop() {
-  look_at_cpu_times(monotonic_ns());
+  look_at_all(monotonic_ns());
   look_ns_ = UINT64_MAX;
   program_.stop();
   while (drain()) continue;

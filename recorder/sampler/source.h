@@ -92,7 +92,8 @@ class Source {
   void end_pass(uint64_t before_ns);
   void end(Entry& e);
   void finish(Entry& e);
-  void look_at_cpu_times(uint64_t now);
+  void look(Entry& e);
+  void look_at_all(uint64_t now);
   void count_lost(Output& output, uint64_t samples);
   void count_unstored();
 

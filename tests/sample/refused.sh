@@ -10,6 +10,15 @@ source "$(dirname "$0")/lib.sh"
 record=$1 luajit=$2
 needs_sampling "$record"
 
+# A kernel without a description of its types; and nothing to sample, in a container whose first process we are.
+if unshare -m true 2>/dev/null; then
+  refuses "the kernel has no description of its types" unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' sh \
+    "$record" --sample 99 -o "$scratch/x.bin" -- true
+fi
+if unshare -pf --mount-proc true 2>/dev/null; then
+  refuses "nothing was recorded and no file was written" unshare -pf --mount-proc "$record" --sample 99 -a -d 0.5 -o "$scratch/x.bin"
+fi
+
 # Copies with one change each: the checksum of the interpreter's code, the number of its rules, the note's version.
 python3 - "$luajit" "$scratch" <<'END'
 import re, struct, sys
