@@ -195,9 +195,10 @@ size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
     const uint64_t time = lt_time(w);
     // time < last gives a large difference, too
     if ((kPlain >> kind & 1) == 0 || (w & kBig) == kBig || time - last >= kHalf) {
-      if (!is_segment(w) || time - last >= kHalf) break;
+      const bool packed = lt_is_packed(w);  // Has no time.
+      if (!is_segment(w) || (!packed && time - last >= kHalf)) break;
       segments = true;
-      last = time;
+      if (!packed) last = time;
       continue;
     }
     last = time;
@@ -216,6 +217,7 @@ size_t WordScanner::scan_plain(std::span<const uint64_t> words) {
 }
 
 uint64_t WordScanner::tick_of(std::span<const uint64_t> words, uint64_t not_before) const {
+  if (lt_is_packed(words[0])) return tick_;
   const uint64_t low = lt_time(words[0]);
   const uint64_t carried = words.size() > 1 ? carried_clock(words.data()) : 0;
   if (carried != 0) return unwrap_next(carried, low);

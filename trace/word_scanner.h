@@ -27,7 +27,7 @@ inline bool is_plain(uint64_t word) {
   return (kPlain >> lt_kind(word) & 1) != 0 && lt_payload(word) != LT_PAYLOAD_BIG;
 }
 
-// Is it a segment of one word?
+// Is it a segment of one word, or a word of several?
 inline bool is_segment(uint64_t word) {
   return lt_kind(word) == LT_SUSPEND && lt_payload(word) >= LT_SEGMENT_FIRST;
 }

@@ -40,7 +40,7 @@ void JitLog::on_events(const EventBlock& block) {
     Record r;
     const bool good = read_record(&block.words[at], block.words.size() - at, r);
     at += r.length;
-    if (!good || (r.kind == LT_EXT && r.sub == LTX_PAD)) continue;
+    if (!good || !r.has_time()) continue;
     uint64_t tick;
     if (!r.full_clock(tick)) tick = unwrap(s.now, lt_time(r.word));
     if (tick >= s.now && tick <= block.end_tick) s.now = tick;

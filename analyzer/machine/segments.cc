@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "trace/packed_word.h"
+
 namespace luatrace::analyze {
 namespace {
 
@@ -119,13 +121,11 @@ bool SegmentExpander::add_part(const Trace& t, uint32_t id, std::span<const uint
   return true;
 }
 
-// Collects the parts of the path that ends at the record's place, innermost first. False if there
-// is no such path.
-bool SegmentExpander::plan(const Record& r) {
+// Collects the parts of the path that ends at a place, innermost first. False if there is no such
+// path.
+bool SegmentExpander::plan(uint64_t id, std::span<const uint64_t> counts) {
   parts_.clear();
-  std::span<const uint64_t> counts;
-  if (r.kind == LT_EXT) counts = {r.words + 1, r.nwords - 1};
-  uint64_t total = 0, id = r.segment();
+  uint64_t total = 0;
   do {
     const Trace* t = find(id);
     if (!t || parts_.size() == LT_SEGMENT_PATH_MAX) return false;
@@ -229,9 +229,9 @@ void SegmentExpander::lose(uint64_t tick, uint64_t id) {
   records_out_++;
 }
 
-void SegmentExpander::segment(const Record& r, uint64_t tick) {
-  const uint64_t id = r.segment();
-  const bool known = plan(r);
+// counts: iterations + 1 by level.
+void SegmentExpander::segment(uint64_t id, std::span<const uint64_t> counts, uint64_t tick) {
+  const bool known = plan(id, counts);
   if (known) {
     pending_.insert(pending_.end(), parts_.rbegin(), parts_.rend());
     for (const Part& part : parts_) pending_events_ += events_of(part);
@@ -243,12 +243,21 @@ void SegmentExpander::segment(const Record& r, uint64_t tick) {
   now_ = tick;
 }
 
+void SegmentExpander::segments(const Record& r, uint64_t tick) {
+  if (!r.is_packed()) {
+    std::span<const uint64_t> counts;
+    if (r.kind == LT_EXT) counts = {r.words + 1, r.nwords - 1};
+    return segment(r.segment(), counts, tick);
+  }
+  const PackedWord packed(r.word);
+  for (const auto& place : packed.places()) segment(place.id, place.counts, tick);
+}
+
 void SegmentExpander::record(const Record& r) {
-  const bool pad = r.kind == LT_EXT && r.sub == LTX_PAD;  // Has no time.
   uint64_t tick = now_;
-  if (!pad && !r.full_clock(tick)) tick = unwrap(now_, lt_time(r.word));
+  if (r.has_time() && !r.full_clock(tick)) tick = unwrap(now_, lt_time(r.word));
   if (tick < now_ || tick > piece_.end_tick) tick = now_;  // The stack machine counts that.
-  if (r.is_segment()) return segment(r, tick);
+  if (r.is_segment()) return segments(r, tick);
   const bool loss = r.kind == LT_EXT && r.sub == LTX_LOSS;
   if (!pending_.empty()) write_pending(loss ? std::clamp(r.words[1], now_, tick) : tick);
   if (loss || (r.kind == LT_EXT && r.sub == LTX_START)) mark_ = 0;

@@ -77,12 +77,13 @@ class SegmentExpander {
   };
 
   const Trace* find(uint64_t id) const;
-  bool plan(const Record& r);
+  bool plan(uint64_t id, std::span<const uint64_t> counts);
   bool add_part(const Trace& trace, uint32_t place, std::span<const uint64_t> counts);
   uint64_t events_of(const Part& part) const;
   template <class Each>
   void each_run(const Part& part, Each each) const;
-  void segment(const Record& r, uint64_t tick);
+  void segment(uint64_t id, std::span<const uint64_t> counts, uint64_t tick);
+  void segments(const Record& r, uint64_t tick);
   Scale scale_until(uint64_t to) const;
   void write_run(const Trace& trace, const Run& run, const Scale& scale, uint64_t& done);
   void repeat(const SegmentBody& body, const Run& run, const Scale& scale, uint64_t& done);

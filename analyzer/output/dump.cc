@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <ostream>
+#include <span>
 
 #include "analyzer/read/text_names.h"
 #include "analyzer/read/words.h"
 #include "base/escape.h"
 #include "luatrace_watch.h"
 #include "luatrace_work.h"
+#include "trace/packed_word.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -69,7 +71,21 @@ void print_watch(std::ostream& out, const Record& r) {
   if (r.arg & LTW_MORE) out << " more=1";
 }
 
+void print_packed(std::ostream& out, uint64_t word) {
+  out << "packed";
+  const PackedWord packed(word);
+  for (const auto& place : packed.places()) {
+    out << ' ' << place.id;
+    const std::span counts(place.counts);
+    const auto last =
+        std::find_if(counts.rbegin(), counts.rend(), [](uint64_t n) { return n > 1; });
+    char before = '*';
+    for (auto n = counts.begin(); n != last.base(); n++, before = ',') out << before << *n - 1;
+  }
+}
+
 void print_segment(std::ostream& out, const Record& r) {
+  if (r.is_packed()) return print_packed(out, r.word);
   out << "segment " << r.segment();
   for (uint32_t i = 1; i < r.nwords; i++) out << ' ' << r.words[i] - 1;
 }
@@ -236,10 +252,9 @@ void DumpSink::on_events(const EventBlock& block) {
       out_ << "# malformed word " << hex(r.word) << '\n';
       continue;
     }
-    bool pad = r.kind == LT_EXT && r.sub == LTX_PAD;  // Has no time.
     if (uint64_t tick; r.full_clock(tick))
       now = tick;
-    else if (!pad)
+    else if (r.has_time())
       now = unwrap(now, lt_time(r.word));
     out_ << now << ' ' << block.stream << ' ';
     print_event(out_, r);

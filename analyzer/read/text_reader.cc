@@ -34,6 +34,7 @@ class TextReader {
   void function(const TextLine& line);
   void segments(const TextLine& line);
   void segment_event(const TextLine& line);
+  void packed_event(const TextLine& line);
   void map(const TextLine& line);
   void clock(const TextLine& line);
   void end(const TextLine& line);
@@ -387,6 +388,30 @@ void TextReader::segment_event(const TextLine& line) {
   words_.insert(words_.end(), all.begin(), all.end());
 }
 
+// packed ID[*ITERATIONS,...] ...
+void TextReader::packed_event(const TextLine& line) {
+  std::vector<uint64_t> items;
+  for (size_t i = 3; i < line.words(); i++) {
+    const std::string& text = line.word(i);
+    size_t at = std::min(text.find('*'), text.size());
+    const uint64_t id = line.to_number(text.substr(0, at));
+    if (id >= LT_PACKED - LT_PACKED_PLACE) line.fail("a place with too large an id");
+    for (uint64_t level = 0; at != text.size(); level++) {
+      const size_t end = std::min(text.find(',', at + 1), text.size());
+      const uint64_t n = line.to_number(text.substr(at + 1, end - at - 1));
+      if (n >= LT_PACKED_COUNTS || level >= LT_PACKED_LEVELS) line.fail("too many iterations");
+      if (n != 0) items.push_back(level * LT_PACKED_COUNTS + n);
+      at = end;
+    }
+    items.push_back(LT_PACKED_PLACE + id);
+  }
+  if (items.empty() || items.size() > LT_PACKED_ITEMS)
+    line.fail("no place, or more than a word has space for");
+  uint64_t all = 0;
+  for (const uint64_t item : items) all = all << LT_PACKED_BITS | item;
+  words_.push_back(lt_packed_word(all));
+}
+
 // gc start|end state=N bytes=N [full=1]
 void TextReader::gc_event(const TextLine& line) {
   const uint32_t end = line.word(3) == "end" ? LTG_END : 0;
@@ -418,6 +443,7 @@ void TextReader::ext_event(const TextLine& line, const std::string& what) {
   if (what == "stop") return ext(LTX_STOP, line.choice(kStopNames, line.word(3)), {});
   if (what == "gc") return gc_event(line);
   if (what == "segment") return segment_event(line);
+  if (what == "packed") return packed_event(line);
   if (what == "trace") return trace_event(line);
   if (what == "cpu")
     return ext(LTX_CPU, line.choice(kCpuNames, line.word(3)), {line.number("ticks")});

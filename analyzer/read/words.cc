@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "luatrace_watch.h"
+#include "trace/packed_word.h"
 
 namespace luatrace::analyze {
 namespace {
@@ -91,6 +92,7 @@ bool read_record(const uint64_t* words, size_t available, Record& out) {
   if (out.kind == 0) return false;
   if (out.kind == LT_EXT) return read_ext(words, available, out);
   out.value = lt_payload(out.word);
+  if (out.is_packed()) return !PackedWord(out.word).is_malformed();
   if (out.value != LT_PAYLOAD_BIG || out.kind == LT_SUSPEND) return true;
   if (available < 2) return false;
   out.value = words[1];

@@ -28,11 +28,15 @@ struct Record {
   uint32_t nwords = 0;
   uint32_t length = 1;  // In words, including the first.
 
-  // Is it a word, or a record, that stands for the events of compiled code? The id of its place.
+  // Is it a word, or a record, that stands for the events of compiled code?
   bool is_segment() const {
     return (kind == LT_SUSPEND && value >= LT_SEGMENT_FIRST) ||
            (kind == LT_EXT && sub == LTX_SEGMENT);
   }
+  // A word of several segments (trace/packed_word.h).
+  bool is_packed() const { return lt_is_packed(word); }
+  bool has_time() const { return !is_packed() && !(kind == LT_EXT && sub == LTX_PAD); }
+  // The id of the place of another segment.
   uint64_t segment() const { return kind == LT_EXT ? words[0] - 1 : value - LT_SEGMENT_FIRST; }
   // Sets `tick` if this is an LT_EXT record with a full clock; false for other records.
   bool full_clock(uint64_t& tick) const;

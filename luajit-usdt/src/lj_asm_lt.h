@@ -123,20 +123,62 @@ static void asm_ltplace(ASMState *as, int32_t word, MCLabel l_end)
   checkmclim(as);
 }
 
+/* Are places in lt->segpack? The last one of its items is not LT_PACK_NONE, so half of it tells. */
+static void asm_ltpacked(ASMState *as)
+{
+  emit_gmroi(as, XG_ARITHi(XOg_CMP), RID_DISPATCH,
+	     (int32_t)dispofs(as, &J2GG(as->J)->lt.segpack), LT_PACK_NONE);
+}
+
+/* The trace has nothing to tell, but what follows it is not described. */
+static void asm_ltflush(ASMState *as)
+{
+  MCLabel l_end;
+  if (lj_ltseg_linked(as->J)) return;
+  checkmclim(as);
+  ra_evictset(as, RSET_SCRATCH);
+  checkmclim(as);
+  l_end = emit_label(as);
+  emit_call(as, lj_ltseg_flush);
+  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)&J2GG(as->J)->lt);
+  emit_jcc(as, CC_E, l_end);
+  asm_ltpacked(as);
+  checkmclim(as);
+  ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
+}
+
+/* Call the VM if there are iterations, or if it must look. */
+static void asm_ltlook(ASMState *as, MCLabel l_call)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  int i;
+  emit_jcc(as, CC_NE, l_call);
+  emit_gmroi(as, XG_ARITHi(XOg_CMP), RID_DISPATCH, (int32_t)dispofs(as, &lt->seggo), 0);
+  for (i = lj_ltseg_level(as->J); i-- > 0; ) {
+    emit_jcc(as, CC_NE, l_call);
+    emit_rmro(as, XO_CMP, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].start));
+    emit_rmro(as, XO_MOV, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].left));
+    checkmclim(as);
+  }
+}
+
 /* Such a trace ends in a link. The VM stores what is more than a word, and what must have a time. */
 static void asm_ltlink(ASMState *as)
 {
   LTState *lt = &J2GG(as->J)->lt;
   uint32_t id;
   MCLabel l_end, l_call;
-  int i;
   if (!lt->segrec) return;
   if (as->T->link == as->T->traceno) {
     asm_ltcount(as);
     return;
   }
   id = lj_ltseg_endid(as->J);
-  if (!id) return;
+  if (!id) {
+    asm_ltflush(as);
+    return;
+  }
+  if (lj_ltseg_packs(as->J, id)) return;  /* asm_lttail() */
   checkmclim(as);
   ra_evictset(as, RSET_SCRATCH);
   checkmclim(as);
@@ -149,24 +191,56 @@ static void asm_ltlink(ASMState *as)
   checkmclim(as);
   asm_ltplace(as, (int32_t)((LT_SEGMENT_FIRST+id) << LT_KIND_BITS | LT_SUSPEND), l_end);
   emit_jcc(as, CC_NE, l_call);
-  emit_gmroi(as, XG_ARITHi(XOg_CMP), RID_DISPATCH, (int32_t)dispofs(as, &lt->seggo), 0);
-  for (i = lj_ltseg_level(as->J); i-- > 0; ) {
-    emit_jcc(as, CC_NE, l_call);
-    emit_rmro(as, XO_CMP, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].start));
-    emit_rmro(as, XO_MOV, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].left));
-    checkmclim(as);
-  }
+  asm_ltpacked(as);
+  asm_ltlook(as, l_call);
   /* asm_stack_check() takes BASE from its register, which was just evicted. */
   ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
 }
 
+/* Such a trace links to another one that is described: the place joins others in one word. This is
+** the last that the trace does, so nothing but BASE is in a register.
+**   mov rax, [lt->segpack]; shl rax, 20; or rax, item; mov [lt->segpack], rax; jns >end
+**   call lj_ltseg_full; mov BASE, [g->jit_base]; end: */
+static void asm_lttail(ASMState *as)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  int32_t pack = (int32_t)dispofs(as, &lt->segpack);
+  uint32_t id;
+  MCLabel l_end, l_base, l_call;
+  if (!lt->segrec || as->T->link == as->T->traceno) return;
+  id = lj_ltseg_endid(as->J);
+  if (!id || !lj_ltseg_packs(as->J, id)) return;
+  l_end = emit_label(as);
+  emit_getgl(as, RID_BASE, jit_base);
+  l_base = emit_label(as);
+  emit_call(as, lj_ltseg_link);
+  emit_loadi(as, RID_EDX, as->T->snap[as->T->nsnap-1].nev);
+  emit_loadi(as, RID_ESI, (int32_t)id);
+  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)lt);
+  l_call = emit_label(as);
+  checkmclim(as);
+  emit_jmp(as, l_base);
+  emit_call(as, lj_ltseg_full);
+  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)lt);
+  emit_jcc(as, CC_NS, l_end);
+  checkmclim(as);
+  emit_rmro(as, XO_MOVto, RID_EAX|REX_64, RID_DISPATCH, pack);
+  emit_gri(as, XG_ARITHi(XOg_OR), RID_EAX|REX_64, (int32_t)(LT_PACKED_PLACE+id));
+  emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_PACKED_BITS);
+  emit_rmro(as, XO_MOV, RID_EAX|REX_64, RID_DISPATCH, pack);
+  checkmclim(as);
+  asm_ltlook(as, l_call);
+}
+
 /* asm_loop(), asm_tail_link() */
 #define LT_ASM_LOOP(as)		asm_ltcount((as));
+#define LT_ASM_TAIL(as)		asm_lttail((as));
 #define LT_ASM_LINK(as)		asm_ltlink((as));
 
 #else
 
 #define LT_ASM_LOOP(as)
+#define LT_ASM_TAIL(as)
 #define LT_ASM_LINK(as)
 
 #endif

@@ -67,13 +67,13 @@ static void gc_begin(lua_State *L, LTGc *outer, int full)
     lt->gc.L = NULL;
     return;
   }
+  if (lt_ringon(lt)) lj_ltseg_here(lt);
   if (lt->thread != lj_ltring_thread() && lt_ringon(lt)) lj_ltring_note(lt);
   lt->gc.L = lt->L;
   lt->gc.ofs = lt_stackofs(lt->L, lt->L->base);
   lt->gc.id = lj_ltfunc_pseudo(lt, LT_FF_GC, LT_FF_GC, "[GC]");
   lt->gc.run = lt->run;
   lt->gc.full = full;
-  if (lt_ringon(lt)) lj_ltseg_here(lt);
   gc_event(lt->L, lt, 0, full);
 }
 

@@ -168,6 +168,7 @@ LJ_FUNC void lj_ltring_metadone(LTState *lt, uint32_t size);
 LJ_FUNC int lj_ltring_metaspace(LTState *lt, uint32_t need);
 LJ_FUNC void lj_ltring_segment(LTState *lt, uint32_t id, uint32_t n, const uint64_t *iterations,
 			       uint64_t now);
+LJ_FUNC void lj_ltring_packed(LTState *lt, uint64_t word);
 LJ_FUNC void lj_ltring_lose(LTState *lt, uint64_t n);
 LJ_FUNC int lj_ltring_orphaned(LTState *lt, uint64_t alive);
 LJ_FUNC void lj_ltring_abandon(LTState *lt);

@@ -124,6 +124,7 @@ typedef struct LTSegment {
   uint8_t level;	/* Traces on the path, with itself, that count iterations. */
   uint8_t counts;	/* It does so itself. */
   uint8_t quiet;	/* There is nothing to store on its whole path. */
+  uint8_t packs;	/* Its link may be in one word with others. */
 } LTSegment;
 
 /* Iterations of a level: compiled code decrements left, and calls the VM at 0. */
@@ -136,6 +137,8 @@ typedef struct LTCount {
 #define LT_SEGGO_MARK	1u	/* A word inside of the path has been stored. */
 #define LT_SEGGO_TIME	2u	/* A loop has run for long: the end of the path has a time. */
 #define LT_SEGGO_LOST	4u	/* Words are being lost: their events are counted. */
+/* LTState.segpack has this bit above its items: the third one makes the number negative. */
+#define LT_PACK_NONE	8u
 #define LT_SEGREC_REFUSED	2	/* LTState.segrec: the trace is to be given up. */
 
 /* Full hash of a chunk's name, which the description cuts. */
@@ -247,9 +250,12 @@ typedef struct LTState {
   uint32_t sizesegment;
   uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? */
   uint32_t segnext;	/* Next id. */
+  uint64_t segpack;	/* Links that are not stored yet, as items of a word: LT_PACK_NONE. */
   uint32_t segtold;	/* Events of the path that runs which have been stored already, ... */
   uint32_t seggo;	/* LT_SEGGO_*: a link must call the VM, or 0. */
-  uint32_t segwords;	/* Words that the VM has stored for links. */
+  uint32_t segdue;	/* Words of links until one has a time, ... */
+  uint32_t segevery;	/* ... as counted from the last one, ... */
+  uint64_t segtimed;	/* ... and when the last one was stored. */
   uint32_t segstep;	/* Iterations until a loop calls the VM. */
   uint64_t segtime, segslow;  /* When a loop was reported, and when it called the VM. */
   uint32_t segrec;	/* Of the trace that is being compiled: will it be described? */
@@ -340,10 +346,14 @@ struct jit_State;
 LJ_ASMF void lj_ltseg_slow(void);
 LJ_FUNC void lj_ltseg_exit(struct jit_State *J);
 LJ_FUNCA void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev);
+LJ_FUNCA void lj_ltseg_full(LTState *lt);
+LJ_FUNCA void lj_ltseg_flush(LTState *lt);
 LJ_FUNC void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev);
 LJ_FUNC int lj_ltseg_counts(struct jit_State *J);
 LJ_FUNC int lj_ltseg_level(struct jit_State *J);
 LJ_FUNC uint32_t lj_ltseg_endid(struct jit_State *J);
+LJ_FUNC int lj_ltseg_linked(struct jit_State *J);
+LJ_FUNC int lj_ltseg_packs(struct jit_State *J, uint32_t id);
 #else
 #define lj_ltseg_exit(J)	((void)0)
 #endif

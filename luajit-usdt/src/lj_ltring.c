@@ -375,6 +375,12 @@ void lj_ltring_segment(LTState *lt, uint32_t id, uint32_t n, const uint64_t *ite
   commit(lt, w, n+2, lt_word(now, lt_ext(LTX_SEGMENT, n+1, 0), LT_EXT));
 }
 
+/* Store a word of several segments. */
+void lj_ltring_packed(LTState *lt, uint64_t word)
+{
+  commit(lt, lt->wp, 1, word);
+}
+
 /* The VM runs on another thread than before. */
 void lj_ltring_note(LTState *lt)
 {

@@ -6,12 +6,15 @@
 ** trace is compiled. So compiled code stores no events: the VM describes each trace (struct
 ** lt_segment), counts iterations, and stores one word where the path of traces is left: at an
 ** exit to the interpreter (lj_ltseg_exit), and at the end of a trace that links to another root
-** trace or to the interpreter (asm_ltlink, lj_ltseg_link). A side trace begins where its parent was left, so
+** trace or to the interpreter (asm_ltlink, lj_ltseg_link). Where a root trace follows that is described,
+** too, the place waits in LTState.segpack until there are three for one word (asm_lttail,
+** lj_ltseg_full), or something else is stored. A side trace begins where its parent was left, so
 ** the place at the end names the whole path, and side traces store nothing at their heads.
 **
 ** Invariant: all counters are 0 when a root trace is entered from elsewhere than its own end. The
 ** events of a place are those before its snapshot (SnapShot.nev): exactly those that the interpreter
-** does not make again when it continues there.
+** does not make again when it continues there. LTState.segpack is empty whenever a trace runs that is
+** not described, and whenever none runs.
 **
 ** A trace has a description or events of its own, never both; a side trace of one that has a
 ** description has one, too, or is not compiled.
@@ -50,6 +53,11 @@
 /* What instructions take, see seg_weigh(). */
 #define WEIGHT_EVENT	40u
 #define WEIGHT_CALL	20u
+/* Of so many words of links one has a time: fewer (up to TIMED_MOST) if these times are closer together
+** than the first number of ticks, more if they are further apart than the second one. */
+#define TIMED_MOST	16u
+#define TIMED_NEAR	1500u
+#define TIMED_FAR	6000u
 
 /* -- Counters -------------------------------------------------------------- */
 
@@ -89,11 +97,50 @@ static void seg_need(LTState *lt, uint32_t n)
   lt->reports = reports;
 }
 
+/* The bit above n items of lt->segpack. */
+#define pack_top(n)	((uint64_t)LT_PACK_NONE << LT_PACKED_BITS*(n))
+
+/* Store the links that are not stored yet, in one word. They come before everything else that is
+** stored while a trace runs or when it is left, so no event is lost before they are. */
+static void pack_store(LTState *lt)
+{
+  uint64_t p = lt->segpack;
+  uint32_t n = LT_PACKED_ITEMS;
+  if (p == LT_PACK_NONE) return;
+  lt->segpack = LT_PACK_NONE;
+  while (p < pack_top(n)) n--;
+  if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
+  lj_ltring_packed(lt, lt_packed_word(p ^ pack_top(n)));
+}
+
+/* Is the next word of a link one that has a time? Until one has. */
+static int link_due(LTState *lt)
+{
+  if (lt->segdue <= 1) return 1;
+  lt->segdue--;
+  return 0;
+}
+
+/* Reading the clock takes most of what a word costs, and tells least where words are close together. */
+static uint64_t link_time(LTState *lt)
+{
+  uint64_t now = lj_ltctl_clock(lt), gap = now - lt->segtimed;
+  lt->segtimed = now;
+  if (gap < TIMED_NEAR && lt->segevery < TIMED_MOST)
+    lt->segevery *= 2;
+  else if (gap > TIMED_FAR && lt->segevery > 1)
+    lt->segevery /= 2;
+  lt->segdue = lt->segevery;
+  return now;
+}
+
 /* Store the word of a place of s, with nev events of the iteration before it. */
 static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int timed)
 {
-  uint64_t w[LT_SEGMENT_LEVELS], n = count_events(lt, s, nev);
+  uint64_t w[LT_SEGMENT_LEVELS], n;
   uint32_t i, levels = 0;
+  pack_store(lt);
+  n = count_events(lt, s, nev);
   for (i = 0; i < s->level; i++) {
     uint32_t k = counted(lt, i);
     w[i] = (uint64_t)k+1;
@@ -104,8 +151,8 @@ static void seg_store(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int 
   if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
   seg_need(lt, levels ? levels+2 : 1);
   if (lt->block == lt->scratch) lj_ltring_lose(lt, n-1);
-  timed |= (lt->seggo & LT_SEGGO_TIME) || !(++lt->segwords % LT_SEGMENT_UNTIMED);
-  lj_ltring_segment(lt, id, levels, w, timed ? lj_ltctl_clock(lt) : 0);
+  timed |= (lt->seggo & LT_SEGGO_TIME) || link_due(lt);
+  lj_ltring_segment(lt, id, levels, w, timed ? link_time(lt) : 0);
 }
 
 /* The path ends at a place of s. */
@@ -139,6 +186,7 @@ void lj_ltseg_exit(jit_State *J)
 {
   LTState *lt = J2LT(J);
   LTSegment *s;
+  lj_ltseg_flush(lt);
   if (J->parent >= lt->sizesegment) return;
   s = &lt->segment[J->parent];
   if (!s->id) return;
@@ -147,14 +195,69 @@ void lj_ltseg_exit(jit_State *J)
   seg_leave(lt, s, s->id + s->nmarks + J->exitno, traceref(J, J->parent)->snap[J->exitno].nev, 1);
 }
 
+/* What comes next is stored otherwise. */
+void lj_ltseg_flush(LTState *lt)
+{
+  int err = errno;
+  pack_store(lt);
+  errno = err;
+}
+
+/* The items of a link of s with its iterations, or 0 if no word has space for them. */
+static uint64_t pack_items(LTState *lt, LTSegment *s, uint32_t id, uint32_t *n)
+{
+  uint64_t items = 0;
+  uint32_t i;
+  *n = 1;
+  for (i = 0; i < s->level; i++) {
+    uint32_t k = counted(lt, i);
+    if (!k) continue;
+    if (i >= LT_PACKED_LEVELS || k >= LT_PACKED_COUNTS || ++*n > LT_PACKED_ITEMS) return 0;
+    items = (items | i*LT_PACKED_COUNTS | k) << LT_PACKED_BITS;
+  }
+  return items | (LT_PACKED_PLACE+id);
+}
+
+/* A link joins others in a word, together with its iterations. False: it cannot. */
+static int pack_counted(LTState *lt, LTSegment *s, uint32_t id)
+{
+  uint32_t i, n;
+  uint64_t items;
+  if (!s->packs || lt->seggo || !(items = pack_items(lt, s, id, &n))) return 0;
+  if (lt->segpack >= pack_top(LT_PACKED_ITEMS+1-n)) {  /* They do not fit. */
+    if (link_due(lt)) return 0;
+    pack_store(lt);
+    if (lt->seggo) return 0;
+  }
+  for (i = 0; i < s->level; i++) lt->count[i].start = lt->count[i].left;
+  lt->segpack = lt->segpack << n*LT_PACKED_BITS | items;
+  if (lt->segpack >= pack_top(LT_PACKED_ITEMS)) pack_store(lt);
+  return 1;
+}
+
 /* A trace ends: it links to another one, or to the interpreter. */
 void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev)
 {
   LTSegment *s = seg_running(lt);
   int err = errno;
   lj_assertX(s != NULL, "link of a trace without description");
-  seg_leave(lt, s, id, nev, 0);
+  if (!pack_counted(lt, s, id)) seg_leave(lt, s, id, nev, 0);
   errno = err;
+}
+
+/* A link is the last one for which lt->segpack has space. Compiled code looks at lt->seggo before, so
+** the block is one of the ring. */
+void lj_ltseg_full(LTState *lt)
+{
+  uint64_t p = lt->segpack ^ pack_top(LT_PACKED_ITEMS), *w = lt->wp;
+  lt->segpack = LT_PACK_NONE;
+  if (link_due(lt) && ((uintptr_t)(w+1) & (LT_RING_BLOCK_SIZE-1))) {
+    uint32_t item = (uint32_t)p & (LT_PACKED-1);
+    lj_ltring_packed(lt, lt_packed_word(p >> LT_PACKED_BITS));
+    lj_ltring_segment(lt, item - LT_PACKED_PLACE, 0, NULL, link_time(lt));
+  } else {
+    lj_ltring_packed(lt, lt_packed_word(p));
+  }
 }
 
 /* Something is stored while a trace runs that is not on the path: a step of the collector, which
@@ -163,6 +266,7 @@ void lj_ltseg_here(LTState *lt)
 {
   LTSegment *s;
   if (!tvref(LT2G(lt)->jit_base)) return;
+  lj_ltseg_flush(lt);
   s = seg_running(lt);
   if (s && count_events(lt, s, 0)) seg_mark(lt, s, s->id, 0);
 }
@@ -187,6 +291,7 @@ LJ_FUNCA void lj_ltseg_slowc(ASMFunction *dispatch)
   uint64_t now = lj_ltctl_clock(lt);
   int err = errno;
   lj_assertX(s != NULL && s->level > 0, "iterations of a trace without description");
+  pack_store(lt);
   c = &lt->count[s->level-1];
   if (now - lt->segslow > REPORT_TICKS/4)
     lt->segstep = lt->segstep > STEP_FIRST ? lt->segstep/2 : STEP_FIRST;
@@ -226,6 +331,8 @@ void lj_ltseg_begin(LTState *lt)
 		 luajit_usdt_control.cfuncs & (LTC_SEGMENTS|LTC_AUTO) : 0;
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
+  lt->segpack = LT_PACK_NONE;
+  lt->segdue = lt->segevery = 1;
   seg_reset(lt, LT_SEGMENT_LEVELS);
 }
 
@@ -365,6 +472,20 @@ uint32_t lj_ltseg_endid(jit_State *J)
   return quiet ? 0 : lt->segnext + lt->segnmarks + J->cur.nsnap-1u;
 }
 
+/* Does it link to another trace that is described? */
+int lj_ltseg_linked(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  TraceNo link = J->cur.link;
+  return link && link != J->cur.traceno && link < lt->sizesegment && lt->segment[link].id;
+}
+
+/* May its link be in one word with others? id: where it ends. */
+int lj_ltseg_packs(jit_State *J, uint32_t id)
+{
+  return lj_ltseg_linked(J) && id < LT_PACKED - LT_PACKED_PLACE;
+}
+
 /* Number of the snapshot with which the loop's own code begins, or 0. */
 static uint32_t loop_snapshot(jit_State *J)
 {
@@ -424,6 +545,7 @@ void lj_ltseg_stop(jit_State *J)
   }
   s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level &&
 	     (!parent || parent->quiet);
+  s->packs = (uint8_t)lj_ltseg_packs(J, lt->segnext + s->nmarks + J->cur.nsnap-1u);
   s->id = lt->segnext;
   lt->segnext += s->nmarks + (uint32_t)J->cur.nsnap;
   seg_describe(J, s, from);

@@ -57,7 +57,7 @@ enum {
   LT_SUSPEND = 5,	/* payload: LTS_*. The current coroutine is suspended or
 			** dead; its resumer is current again. From LT_SEGMENT_FIRST on:
 			** no such event, but a segment (see struct lt_segment) whose id
-			** is the payload - LT_SEGMENT_FIRST. */
+			** is the payload - LT_SEGMENT_FIRST; or several (LT_PACKED). */
   LT_FRAME = 6,		/* payload: function id. Belongs to an LTX_STACK record: a
 			** call that was already running, outermost first. */
   LT_EXT = 7		/* payload: sub:6 | nwords:4 | arg:11 (low to high), then
@@ -76,7 +76,20 @@ enum {
 
 /* Payload of LT_SUSPEND: where ids of segments begin, and the first id that has no place. */
 #define LT_SEGMENT_FIRST	8u
-#define LT_SEGMENT_IDS		(LT_PAYLOAD_BIG - LT_SEGMENT_FIRST)
+#define LT_SEGMENT_IDS		(LT_PACKED - LT_SEGMENT_FIRST)
+
+/* Payload of LT_SUSPEND: this bit says that the word has several segments and no time. The other bits
+** and those of the time are LT_PACKED_ITEMS items, the first one in the topmost bits:
+** 0			none; only before the others
+** up to LT_PACKED_PLACE	iterations (the low 8 bits, not 0) on a level (the other bits), of the next
+**			place; by rising levels
+** from there on	a segment: LT_PACKED_PLACE + the id of its place. The last item is one. */
+#define LT_PACKED		(1u<<20)
+#define LT_PACKED_BITS		20
+#define LT_PACKED_ITEMS		3
+#define LT_PACKED_LEVELS	4u
+#define LT_PACKED_COUNTS	256u
+#define LT_PACKED_PLACE		(LT_PACKED_LEVELS*LT_PACKED_COUNTS)
 
 /* Sub-kinds of LT_EXT. Readers skip the ones they do not know. */
 enum {
@@ -185,6 +198,13 @@ enum {
 #define lt_kind(w)		((uint32_t)(w) & ((1u<<LT_KIND_BITS)-1))
 #define lt_payload(w)		(((uint32_t)(w) >> LT_KIND_BITS) & LT_PAYLOAD_BIG)
 #define lt_time(w)		((uint64_t)(w) >> LT_TIME_SHIFT)
+#define lt_is_packed(w)		(lt_kind(w) == LT_SUSPEND && (lt_payload(w) & LT_PACKED))
+/* Items of such a word, i = 0, 1, 2; and the word with them all in the low 60 bits of `items`. */
+#define lt_packed_item(w, i) \
+  ((uint32_t)((w) >> ((i) == 0 ? 44 : (i) == 1 ? 24 : LT_KIND_BITS)) & (LT_PACKED-1))
+#define lt_packed_word(items) \
+  ((uint64_t)(items) >> LT_PACKED_BITS << LT_TIME_SHIFT | \
+   (((uint64_t)(items) & (LT_PACKED-1)) | LT_PACKED) << LT_KIND_BITS | (uint64_t)LT_SUSPEND)
 
 #define lt_ext(sub, nwords, arg) \
   ((uint32_t)(sub) | ((uint32_t)(nwords) << 6) | ((uint32_t)(arg) << 10))
@@ -397,8 +417,9 @@ enum { LT_NAME_HINT, LT_NAME_DEFINED };
 ** of the exits, the trace goes on: the next word stands for what follows.
 **
 ** In a ring a segment with the time 0 has none: compiled code reads the clock for one segment in
-** LT_SEGMENT_UNTIMED. The recorder gives it the time of the record
-** before it. So of a segment with that time no more is known than that it ended before the next record.
+** LT_SEGMENT_UNTIMED where it is left. The recorder gives it the time of the record before it. So of a
+** segment with that time no more is known than that it ended before the next record. Of segments in one
+** word (LT_PACKED), where one trace follows another, no more is known either.
 */
 #define LT_SEGMENT_UNTIMED	16u
 #define LT_SEGMENT_LEVELS	8u

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "luatrace_format.h"
+#include "trace/packed_word.h"
 #include "trace/word_scanner.h"
 
 namespace luatrace::record {
@@ -35,7 +36,6 @@ void SegmentWords::describe(std::span<const std::byte> record) {
 // Returns the index of its trace.
 uint32_t SegmentWords::count(uint32_t id) {
   const Place place = id < places_.size() ? places_[id] : Place{};
-  words_++;
   events_ += place.events > told_ ? place.events - told_ : 0;
   told_ = place.goes_on ? place.events : 0;
   return place.trace;
@@ -51,9 +51,21 @@ void SegmentWords::count_iterations(const Trace& innermost, std::span<const uint
   }
 }
 
+void SegmentWords::count_packed(uint64_t word) {
+  const PackedWord packed(word);
+  for (const auto& place : packed.places())
+    count_iterations(traces_[count(place.id)], place.counts);
+}
+
 void SegmentWords::run(std::span<uint64_t> words) {
   for (size_t at = 0; at < words.size();) {
     uint64_t& w = words[at];
+    if (lt_is_packed(w)) {
+      words_++;
+      count_packed(w);
+      at++;
+      continue;
+    }
     const bool one_word = is_segment(w);
     const size_t n = one_word || is_plain(w) ? 1 : record_words(w);
     if (n == 0 || n > words.size() - at) return;
@@ -63,6 +75,7 @@ void SegmentWords::run(std::span<uint64_t> words) {
       w |= last_time_ << LT_TIME_SHIFT;
     else if (sub != LTX_PAD)
       last_time_ = lt_time(w);
+    words_ += segment;
     if (one_word)
       count(lt_payload(w) - LT_SEGMENT_FIRST);
     else if (segment)

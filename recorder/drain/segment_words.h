@@ -22,7 +22,7 @@ class SegmentWords {
   // The next words. Stops at an incomplete record: it comes again, with what follows.
   void run(std::span<uint64_t> words);
 
-  uint64_t words() const { return words_; }    // segments, ...
+  uint64_t words() const { return words_; }    // words or records of segments, ...
   uint64_t events() const { return events_; }  // ... and the events for which they stand
 
  private:
@@ -39,6 +39,7 @@ class SegmentWords {
   };
 
   uint32_t count(uint32_t id);
+  void count_packed(uint64_t word);
   void count_iterations(const Trace& innermost, std::span<const uint64_t> iterations);
 
   std::vector<Place> places_;           // by id

@@ -19,6 +19,7 @@ class Generator {
   std::string body(bool balanced, uint32_t& events);
   void event(uint64_t stream);
   void word(uint64_t stream);
+  void packed(uint64_t stream);
 
   std::mt19937_64 random_;
   std::ostringstream out_;
@@ -60,8 +61,20 @@ void Generator::describe(uint64_t stream) {
   next += 1 + exits;
 }
 
+void Generator::packed(uint64_t stream) {
+  out_ << "packed";
+  uint64_t items = 0;
+  do {
+    const uint64_t iterations = items < 2 && below(3) == 0 ? 1 + below(40) : 0;
+    out_ << ' ' << 1 + below(places_[stream] + (below(16) == 0));
+    if (iterations != 0) out_ << (below(2) ? "*" : "*0,") << iterations;
+    items += iterations != 0 ? 2 : 1;
+  } while (items < 3 && below(4) != 0);
+}
+
 // Times are close together, or far apart, or the same.
 void Generator::word(uint64_t stream) {
+  if (below(3) == 0) return packed(stream);
   out_ << "segment " << 1 + below(places_[stream] + (below(16) == 0));
   static constexpr uint64_t kMost[] = {2, 10, 300};
   for (uint64_t level = 0; level < 2; level++) out_ << ' ' << below(kMost[below(3)]);

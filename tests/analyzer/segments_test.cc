@@ -99,6 +99,27 @@ TEST(Segments, AWordWithTheTimeBeforeItEndedBeforeTheNextOne) {
   EXPECT_EQ(a.function("f1").inclusive_ns, 200u);
 }
 
+// A word of several places is these words without a time, one after the other.
+TEST(Segments, SeveralPlacesInAWord) {
+  const std::string before = kLoop + kSide + "10 entry 1\n", after = "90 segment 4\n99 return 1\n";
+  EXPECT_EQ(calls(before + "20 packed 7 7 4\n" + after),
+            calls(before + "10 segment 7\n10 segment 7\n10 segment 4\n" + after));
+  EXPECT_EQ(calls(before + "20 packed 4*9 7\n" + after),
+            calls(before + "10 segment 4 9\n10 segment 7\n" + after));
+  const Analysed a = analyse(trace_text(before + "20 packed 4 4*9 \n" + after));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.function("f2").calls, 9u);
+  EXPECT_EQ(a.report.apportioned_ns, 80u);
+}
+
+TEST(Segments, PackedPlacesThatAreNotDescribedAreCounted) {
+  const Analysed a =
+      analyse(trace_text(kLoop + "10 entry 1\n50 packed 4 77 4\n60 entry 2\n70 return 2\n"));
+  EXPECT_EQ(a.trust().bad_records, 1u);
+  EXPECT_EQ(a.function("f2").self_ns, 10u);
+  EXPECT_EQ(a.trust().unbalanced, 0u);
+}
+
 TEST(Segments, WhatIsNotDescribedIsCounted) {
   const Analysed a =
       analyse(trace_text(kLoop + "10 entry 1\n50 segment 77\n60 entry 2\n70 return 2\n"));

@@ -157,6 +157,7 @@ const char kSegments[] =
     "segments 1:8 parent=2 trace=3 bytes=60 level=2 counts=1 marks=1 @0+0 @4+9 1:2 1:3 2:3 2:2\n"
     "10 entry 1\n50 segment 4 9\n50 segment 9 3 300\n60 segment 1 1000\n90 segment 7 2\n"
     "95 return 3\n96 entry 2\n97 return 2\n98 segment 3\n99 return 2\n120 segment 77 3\n"
+    "125 packed 4 4*9\n126 packed 7*0,200 77\n127 packed 3 3 9\n128 return 2\n"
     "130 segment 4 99999999\n140 entry 1\n150 segment 9 4000000 4000000\n160 segment 6\n";
 
 }  // namespace

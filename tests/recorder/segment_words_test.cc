@@ -18,6 +18,12 @@ uint64_t place(uint64_t t, uint32_t id) {
   return lt_word(t, LT_SEGMENT_FIRST + id, LT_SUSPEND);
 }
 
+uint64_t packed(std::initializer_list<uint64_t> items) {
+  uint64_t all = 0;
+  for (const uint64_t item : items) all = all << LT_PACKED_BITS | item;
+  return lt_packed_word(all);
+}
+
 void passed(Words& out, uint64_t t, uint32_t id, const Words& iterations) {
   out.push_back(lt_word(t, lt_ext(LTX_SEGMENT, iterations.size() + 1, 0), LT_EXT));
   out.push_back(id + 1);
@@ -78,6 +84,19 @@ TEST(SegmentWords, WhatGoesOn) {
   EXPECT_EQ(1u + 3, counted(loop_and_side(), {place(1, 4), place(2, 5)}));
   const uint64_t loss = lt_word(2, lt_ext(LTX_LOSS, 2, 0), LT_EXT);
   EXPECT_EQ(1u + 4, counted(loop_and_side(), {place(1, 4), loss, 3, 1, place(3, 5)}));
+}
+
+TEST(SegmentWords, SeveralPlacesInAWord) {
+  const uint64_t three = packed({LT_PACKED_PLACE + 3, LT_PACKED_PLACE + 5, LT_PACKED_PLACE + 2});
+  EXPECT_EQ(1u + (1 + 3), counted(loop_and_side(), {three}));
+  const uint64_t looped = packed({LT_PACKED_PLACE + 3, 7, LT_PACKED_PLACE + 5});
+  EXPECT_EQ(1u + (7 * 2 + 1 + 3), counted(loop_and_side(), {looped}));
+  Words in = {lt_word(70, 1, LT_ENTRY), looped, three};
+  const Words before = in;
+  SegmentWords words = loop_and_side();
+  words.run(in);
+  EXPECT_EQ(before, in);
+  EXPECT_EQ(2u, words.words());
 }
 
 TEST(SegmentWords, WhatIsNotDescribedIsNoEvent) {
