@@ -106,7 +106,7 @@ static void pack_store(LTState *lt)
 {
   uint64_t p = lt->segpack;
   uint32_t n = LT_PACKED_ITEMS;
-  if (p == LT_PACK_NONE) return;
+  if (p <= LT_PACK_NONE) return;  /* 0: there has been no recording. */
   lt->segpack = LT_PACK_NONE;
   while (p < pack_top(n)) n--;
   if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */

@@ -6,7 +6,7 @@
 # that are lost are all events, also if compiled code is recorded as segments.
 source "$(dirname "$0")/lib.sh"
 cat >"$scratch/twice.lua" <<'END'
-local scratch, last = arg[1], tonumber(arg[2])
+local scratch, first, last = arg[1], tonumber(arg[2]), tonumber(arg[3])
 local ffi = require("ffi")
 ffi.cdef("int usleep(unsigned); int kill(int, int); int getpid(void);")
 local function fib(n) -- 2*fib(n+1)-1 calls
@@ -24,7 +24,7 @@ local function wait(what)
 end
 touch("ready")
 wait("first")
-fib(24)
+fib(first)
 touch("lost")
 wait("taken")
 for i = 1, 4 do fib(12) ffi.C.usleep(300000) end  -- it notices that the ring is free again
@@ -36,11 +36,11 @@ END
 unseen=8192  # the last words before a kill: up to a block is not counted yet
 waits=20000  # events of wait(), and what reports a stack
 
-# both_losses TIMES N CALLS: with --times; the last work is fib(N), of so many calls.
+# both_losses TIMES FIRST LAST CALLS: with --times; the work is fib(FIRST) and fib(LAST), of so many calls.
 both_losses() {
-  local events=$((2 * (150049 + 4 * 465 + $3)))
+  local events=$((2 * ($4 + 4 * 465)))
   rm -f "$scratch"/{ready,first,lost,taken,noticed,second}
-  gate "$bin/luajit" "$scratch/twice.lua" "$scratch" "$2"
+  gate "$bin/luajit" "$scratch/twice.lua" "$scratch" "$2" "$3"
   ready
   record --force -p $target --ring-size 256K --times "$1"
   recording
@@ -62,5 +62,5 @@ both_losses() {
     fail "$events events of fib, but $(json "$scratch/trace.bin" | jq -c '.trust | {events, lost}')"
   logged 'LOST: [0-9,]+ events? in 2 gaps' || fail "not two gaps ($1): $(cat "$scratch/record.err")"
 }
-both_losses events 21 35421
-both_losses auto 24 150049  # several calls take one word
+both_losses events 24 21 $((150049 + 35421))
+both_losses auto 27 27 $((2 * 635621))  # several calls take one word
