@@ -92,16 +92,23 @@ void SegmentExpander::add(const SegmentInfo& info) {
     t.place.push_back(i < info.marks ? after : std::max(offset, begin) - begin);
   }
   traces_.push_back(std::move(t));
+  index(traces_.back());
+}
+
+// Notes which trace has these places. What the VM has no space to describe leaves a gap in the ids.
+void SegmentExpander::index(const Trace& t) {
+  constexpr size_t kMaxGap = 256;
+  if (t.first > by_id_.size() + kMaxGap) return;
+  by_id_.resize(t.first, 0);
+  by_id_.resize(t.end, static_cast<uint32_t>(traces_.size()));
 }
 
 // The trace that has this place.
 const SegmentExpander::Trace* SegmentExpander::find(uint64_t id) const {
-  const auto has = [id](const Trace& t) { return t.first <= id && id < t.end; };
-  if (last_ < traces_.size() && has(traces_[last_])) return &traces_[last_];
+  if (id < by_id_.size()) return by_id_[id] == 0 ? nullptr : &traces_[by_id_[id] - 1];
   const auto after = std::partition_point(traces_.begin(), traces_.end(),
                                           [id](const Trace& t) { return t.first <= id; });
-  if (after == traces_.begin() || !has(after[-1])) return nullptr;
-  last_ = static_cast<size_t>(after - traces_.begin()) - 1;
+  if (after == traces_.begin() || id >= after[-1].end) return nullptr;
   return &after[-1];
 }
 
@@ -134,6 +141,7 @@ bool SegmentExpander::plan(uint64_t id, std::span<const uint64_t> counts) {
     if (total > kMaxSegmentEvents) return false;
     id = parts_.back().resumed ? 0 : t->parent;  // Less than before.
   } while (id != 0);
+  parts_events_ = total;
   return true;
 }
 
@@ -234,7 +242,7 @@ void SegmentExpander::segment(uint64_t id, std::span<const uint64_t> counts, uin
   const bool known = plan(id, counts);
   if (known) {
     pending_.insert(pending_.end(), parts_.rbegin(), parts_.rend());
-    for (const Part& part : parts_) pending_events_ += events_of(part);
+    pending_events_ += parts_events_;
   }
   const bool many = pending_events_ > kPieceWords || pending_.size() > kMaxPending;
   if (tick != now_ || !known || many) write_pending(tick);

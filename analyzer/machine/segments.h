@@ -76,6 +76,7 @@ class SegmentExpander {
     uint64_t at(uint64_t done) const { return from + static_cast<uint64_t>((ticks * done) >> 32); }
   };
 
+  void index(const Trace& trace);
   const Trace* find(uint64_t id) const;
   bool plan(uint64_t id, std::span<const uint64_t> counts);
   bool add_part(const Trace& trace, uint32_t place, std::span<const uint64_t> counts);
@@ -94,11 +95,12 @@ class SegmentExpander {
   void give_piece();
 
   Diagnostics& diag_;
-  std::vector<Trace> traces_;  // In the order of their ids.
-  mutable size_t last_ = 0;    // The one found last.
+  std::vector<Trace> traces_;    // In the order of their ids.
+  std::vector<uint32_t> by_id_;  // Of each place: the index of its trace + 1, or 0.
   // The path goes on after a place inside a trace: 0: no.
   uint32_t mark_ = 0;
-  std::vector<Part> parts_;    // Of a word, innermost first.
+  std::vector<Part> parts_;    // Of a word, innermost first, ...
+  uint64_t parts_events_ = 0;  // ... and their events.
   std::vector<Part> pending_;  // Of words without a time of their own, in order.
   uint64_t pending_events_ = 0;
   uint64_t now_ = 0;  // Of the record before.
