@@ -183,19 +183,27 @@ void lj_ltcall_collect(global_State *g, lua_State *co)
 
 /* -- Calls of C functions, and those that yield ----------------------------- */
 
-static void c_event(lua_State *L, const LTCall *c, uint32_t kind)
+/* now: the time, if that of another event just before is this one's, too, else 0. Returns the time if
+** the next event may have it, too, else 0. Reading the clock is most of what an event costs. */
+static uint64_t c_event(lua_State *L, const LTCall *c, uint32_t kind, uint64_t now)
 {
   LTState *lt = L2LT(L);
   uint32_t id = c->id;
+  uint64_t *w;
   lt_check_current(lt, L, kind == LT_ENTRY);
   if (lt_probeon(lt))
     lj_ltstack_probec(L, c->fn, c->ctype, (uint32_t)c->ofs, id, kind, c->line);
   if (lt_hookon(lt)) lj_lthook_event(L, obj2gco(c->fn), kind);
-  if (lt_ringon(lt)) lt_ring_event(lt, id, kind);
+  if (!lt_ringon(lt)) return 0;
+  if (!now || lt_hookon(lt)) now = lt_ring_tick(lt);  /* A hook takes time. */
+  w = lt->wp;
+  lt_ring_store(lt, now, id, kind);
+  return lt->wp == w+1 ? now : 0;  /* A new block has a later time. */
 }
 
-/* An event of fn, in which L is suspended. Returns 0 if there is no memory for it. */
-static int wait_event(lua_State *L, GCfunc *fn, uint32_t kind)
+/* An event of fn, in which L is suspended. *now: as for c_event, and what that returns. Returns 0 if
+** there is no memory for it. */
+static int wait_event(lua_State *L, GCfunc *fn, uint32_t kind, uint64_t *now)
 {
   LTCall call;
   call.id = lj_ltfunc_cfuncid(L, fn, L->base-1);
@@ -204,17 +212,20 @@ static int wait_event(lua_State *L, GCfunc *fn, uint32_t kind)
   call.fn = fn;
   call.ctype = 0;
   call.line = lt_probeon(L2LT(L)) ? lj_ltstack_callline(L, L->base-1) : -1;
-  c_event(L, &call, kind);
+  *now = c_event(L, &call, kind, *now);
   return 1;
 }
 
-/* L has yielded: in a C function, or in coroutine.yield, whose call has no event yet. */
-static void wait_begins(LTState *lt, lua_State *L)
+/* L has yielded: in a C function, or in coroutine.yield, whose call has no event yet. Returns the time
+** of that event, as c_event does. */
+static uint64_t wait_begins(LTState *lt, lua_State *L)
 {
   GCfunc *fn = lj_ltstack_waiting(L);
+  uint64_t now = 0;
   if (fn && fn->c.ffid == FF_coroutine_yield && lj_ltfunc_wantwait(G(L), fn) &&
-      wait_event(L, fn, LT_ENTRY))
+      wait_event(L, fn, LT_ENTRY, &now))
     L->lt_wait = lt_waitmark(lt, L, L->base);
+  return now;
 }
 
 /* L is resumed and its stack will be reported: the call in which it is suspended counts,
@@ -226,11 +237,11 @@ static void adopt_wait(LTState *lt, lua_State *L)
     L->lt_wait = lt_waitmark(lt, L, L->base);
 }
 
-/* L has been resumed: the call in which it was suspended returns. */
-static void wait_ends(LTState *lt, lua_State *L)
+/* L has been resumed: the call in which it was suspended returns. now: as for c_event. */
+static void wait_ends(LTState *lt, lua_State *L, uint64_t now)
 {
   GCfunc *fn = lj_ltstack_waiting(L);
-  if (fn && L->lt_wait == lt_waitmark(lt, L, L->base)) wait_event(L, fn, LT_RETURN);
+  if (fn && L->lt_wait == lt_waitmark(lt, L, L->base)) wait_event(L, fn, LT_RETURN, &now);
 }
 
 /* -- Resumes ---------------------------------------------------------------- */
@@ -239,25 +250,29 @@ static void event_resume(LTState *lt, lua_State *co)
 {
   int fresh = co->lt_id == 0 && co->status == LUA_OK;  /* It has no frames. */
   uint32_t id = lt_coid(lt, co);
+  uint64_t now = 0, *w = NULL;
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
   if (lt_hookon(lt)) lj_lthook_resume(lt, lt->L, co);
   if (lt_ringon(lt)) {  /* A block that begins before it names the old coroutine. */
-    lt_ring_tick(lt);
+    now = lt_ring_tick(lt);
+    w = lt->wp;
     lj_ltring_need(lt, 4);
+    if (lt->wp != w) now = lj_ltctl_clock(lt);
+    w = lt->wp;
   }
   lt->L = co;
-  if (lt_ringon(lt)) lt_ring_store(lt, lj_ltctl_clock(lt), id, LT_RESUME);
+  if (lt_ringon(lt)) lt_ring_store(lt, now, id, LT_RESUME);
   if (fresh) {
     co->lt_epoch = lt->epoch;
     lj_ltstack_attributes(co);
   }
   if (!lt_known(lt, co)) adopt_wait(lt, co);
   if (co->lt_epoch != lt->epoch) lj_ltstack_report(co, LTR_RESUMED, 0);
-  wait_ends(lt, co);
+  wait_ends(lt, co, w && lt->wp == w+1 ? now : 0);
 }
 
 static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
-			  int status)
+			  int status, uint64_t now)
 {
   if (lt_probeon(lt)) {
     if (status == LUA_YIELD)
@@ -268,7 +283,7 @@ static void event_suspend(LTState *lt, lua_State *co, lua_State *resumer,
   if (lt_hookon(lt)) lj_lthook_suspend(lt, co, status);
   lt->L = resumer;
   if (lt_ringon(lt)) {
-    uint64_t now = lj_ltctl_clock(lt);
+    if (!now || lt_hookon(lt)) now = lj_ltctl_clock(lt);
     lj_ltring_put(lt, now, status == LUA_YIELD ? LTS_YIELD :
 		  status == LUA_OK ? LTS_DONE : LTS_ERROR, LT_SUSPEND);
   }
@@ -289,6 +304,7 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
 			 int status)
 {
   lua_State *by;
+  uint64_t now;
   if (!known && !lt_known(lt, L)) {
     lt->L = NULL;
     return;
@@ -296,8 +312,8 @@ static void resume_ended(LTState *lt, lua_State *L, uint32_t idx, int known,
   lt_check_current(lt, L, 0);
   by = known ? lt->resumer[idx].by : NULL;
   if (by && by->lt_epoch != lt->epoch) by = NULL;  /* Its stack must be reported first. */
-  wait_begins(lt, L);
-  event_suspend(lt, L, by, status);
+  now = wait_begins(lt, L);
+  event_suspend(lt, L, by, status, now);
   if (status != LUA_YIELD) lj_ltstack_dropcalls(lt, L, 0);
 }
 
@@ -587,7 +603,7 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   call.ofs = lt_stackofs(L, L->base);
   call.fn = fn;
   call.line = lt_probeon(lt) ? lj_ltstack_callline(L, L->base-1) : -1;
-  c_event(L, &call, LT_ENTRY);
+  c_event(L, &call, LT_ENTRY, 0);
   call.run = lt->run;
   lt->call[lt->ncall] = call;
   return lt->ncall++;
@@ -616,7 +632,7 @@ static LJ_NOINLINE int c_ends(lua_State *L, uint32_t idx, uint32_t run, int n)
     lt->ncall = idx;
     if (!lt_eventson(lt) || lt->run != run) return n;
   }
-  c_event(L, &lt->call[idx], tail ? LT_TAIL : LT_RETURN);
+  c_event(L, &lt->call[idx], tail ? LT_TAIL : LT_RETURN, 0);
   return n;
 }
 
