@@ -10,6 +10,7 @@ import analysis
 import comparison
 import events
 import idle
+import nginx
 import peers
 import sample
 import shares
@@ -18,7 +19,7 @@ from setup import ROOT, Missing, Setup, machine
 
 SECTIONS = {"idle": [idle.section], "events": [events.section],
             "slowdown": [slowdown.section], "comparison": [comparison.section], "parquet": [analysis.rows],
-            "shares": [shares.section],
+            "shares": [shares.section], "nginx": [nginx.section],
             "sample": [sample.cost, sample.stacks, sample.nginx, sample.published],
             "analysis": [analysis.speed, analysis.loops, analysis.threads, peers.section, analysis.size]}
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Section sample: what luatrace-record --sample costs, and whether its stacks are right. `perf record
 -g` at the same rate is the peer. Needs root."""
+import functools
 import json
 import os
 import pathlib
@@ -13,13 +14,11 @@ import tempfile
 import time
 
 import idle
+import nginx as server
 import sample_stacks
 from runner import instructions
 from setup import BENCH, ROOT, Missing, tool
 from table import Table, quartile_spread
-
-sys.path.append(str(BENCH / "load"))
-import server as load  # noqa: E402
 
 STATS = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
 ROUNDS = {"interpreter": 1500, "compiled": 4000, "C": 60000}  # about half a second each
@@ -203,41 +202,14 @@ def add_stacks(table, jit, state, counts):
 
 def nginx(setup):
     needs_root()
-    window = 0.5 if setup.args.tiny else 4
     table = Table("nginx under wrk: sampled ÷ unsampled", "requests/s ≥ 0.995 at 99 Hz, ≥ 0.98 at 999 Hz",
-                  ["Hz", "sampler", "requests/s", "±", "per processor time", "±"])
-    with tempfile.TemporaryDirectory(prefix="luatrace-bench.") as scratch:
-        try:
-            target = load.Server(setup.build, pathlib.Path(scratch))
-        except (load.Missing, load.Wrong) as why:
-            raise Missing(str(why)) from why
-        wrk = load.Load(target, "/page", 3600)
-        try:
-            wrk.window(window)
-            for hertz in (99, 999):
-                ratios = {"ours": [], "perf": []}
-                off = wrk.window(window)
-                for _ in range(setup.rounds(9)):
-                    for kind in ratios:
-                        sampler = Sampler(setup, kind, target.pid, hertz, scratch)
-                        try:
-                            on = wrk.window(window)
-                            sampler.stop()
-                        finally:
-                            sampler.close()
-                        after = wrk.window(window)
-                        ratios[kind].append([2 * a / (b + c) for a, b, c in zip(on, off, after)])
-                        off = after
-                for kind, rows in ratios.items():
-                    cells = []
-                    for column in zip(*rows):
-                        cells += [f"{statistics.median(column):.3f}", f"{quartile_spread(list(column)):.3f}"]
-                    table.add(hertz, kind, *cells)
-        finally:
-            wrk.process.kill()
-            wrk.process.wait()
-            target.stop()
-    table.notes.append("each sampled window is divided by the mean of the two beside it")
+                  ["Hz", "sampler", *server.COLUMNS])
+    with server.running(setup) as (wrk, pid, scratch):
+        for hertz in (99, 999):
+            samplers = {kind: functools.partial(Sampler, setup, kind, pid, hertz, scratch) for kind in ("ours", "perf")}
+            for kind, cells in server.ratios(setup, wrk, samplers).items():
+                table.add(hertz, kind, *cells)
+    table.notes.append(server.NOTE)
     return table
 
 
