@@ -42,7 +42,11 @@
 #define J2LT(J)		(&J2GG(J)->lt)
 
 /* A loop that is not left is reported after this many ticks (1 to 2 ms), or events. */
+#if LJ_TARGET_ARM64
+#define REPORT_TICKS	(lj_ltctl_hz()/666)
+#else
 #define REPORT_TICKS	3000000u
+#endif
 #define REPORT_EVENTS	(1u << 20)
 /* Iterations until compiled code calls lj_ltseg_slow: at first, and at most. */
 #define STEP_FIRST	512u
@@ -127,7 +131,7 @@ static void seg_mark(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
 /* The description of the trace that runs, or NULL. */
 static LTSegment *seg_running(LTState *lt)
 {
-  int32_t no = LT2G(lt)->vmstate;
+  int32_t no = lt_runningtrace(lt);
   if (no <= 0 || (uint32_t)no >= lt->sizesegment || !lt->segment[no].id) return NULL;
   return &lt->segment[no];
 }
@@ -178,10 +182,9 @@ void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev)
 
 /* A counter has reached 0: the iteration that begins now is the start-th. Called with all
 ** registers saved. */
-LJ_FUNCA void lj_ltseg_slowc(ASMFunction *dispatch)
+LJ_FUNCA void lj_ltseg_slowc(void *vm)
 {
-  GG_State *gg = (GG_State *)((char *)dispatch - GG_OFS(dispatch));
-  LTState *lt = &gg->lt;
+  LTState *lt = lt_asmstate(vm);
   LTSegment *s = seg_running(lt);
   LTCount *c;
   uint64_t now = lj_ltctl_clock(lt);
@@ -239,7 +242,7 @@ void lj_ltseg_start(jit_State *J)
   lt->segnmarks = 1;
   lt->segmarks[0] = 0;
   lt->segrec = lt->segments && (lt->on & LTON_RING) && !(lt->on & LTON_SINGLE) &&
-	       lt->clock == LT_CLOCK_TSC;
+	       lt_owncounter(lt);
   if (lt->segrec && LT_SEGMENT_IDS - lt->segnext < J->param[JIT_P_maxsnap] + 2u*LT_SEGMENT_MARKS)
     seg_give_up(lt), lt->segrec = 0;
   if (lt->segrec && !lj_ltfunc_grow((void **)&lt->segment, &lt->sizesegment, J->cur.traceno,
