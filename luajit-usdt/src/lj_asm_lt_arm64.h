@@ -117,10 +117,21 @@ static void asm_ltbegin(ASMState *as, uint32_t word)
   ltemit_loadi(as, RID_LTWORD, word);
 }
 
+/* Until September 2023 upstream does not check that a TBZ reaches its exit, 32 KB from it: only with
+** our words is a trace so long. (Then emit_loada was removed, and the check added.) */
+#ifdef emit_loada
+#define asm_ltlimit(as) \
+  if ((as)->mctop - (as)->mcp > (24 << 10)/(int)sizeof(MCode)) \
+    lj_trace_err((as)->J, LJ_TRERR_TRACEOV);
+#else
+#define asm_ltlimit(as)
+#endif
+
 static void asm_ltword(ASMState *as, IRIns *ir)
 {
   uint32_t word = (uint32_t)IR(ir->op1)->i;
   MCLabel l_end;
+  asm_ltlimit(as)
   ra_evictset(as, RSET_LTWORD);
   checkmclim(as);
   l_end = emit_label(as);

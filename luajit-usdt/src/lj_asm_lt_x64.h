@@ -55,7 +55,8 @@ static void asm_ltword(ASMState *as, IRIns *ir)
 
 #if LJ_LTSEGMENTS
 
-/* An iteration of a trace that is described by segments begins. Clobbers only the flags. */
+/* An iteration of a trace that is described by segments begins. Clobbers only the flags: the call is
+** indirect, because upstream makes one that is too far away with rax. */
 static void asm_ltcount(ASMState *as)
 {
   LTState *lt = &J2GG(as->J)->lt;
@@ -65,7 +66,7 @@ static void asm_ltcount(ASMState *as)
   level = lj_ltseg_level(as->J);
   checkmclim(as);
   l_end = emit_label(as);
-  emit_call(as, lj_ltseg_slow);
+  emit_rmro(as, XO_GROUP5, XOg_CALL, RID_DISPATCH, (int32_t)dispofs(as, &lt->slow));
   emit_sjcc(as, CC_NZ, l_end);
   emit_gmroi(as, XG_ARITHi(XOg_SUB), RID_DISPATCH,
 	     (int32_t)dispofs(as, &lt->count[level-1].left), 1);

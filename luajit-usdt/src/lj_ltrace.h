@@ -244,6 +244,7 @@ typedef struct LTState {
   int32_t tid;
   /* Segments (lj_ltseg.c). */
   LJ_ALIGN(8) LTCount count[LT_SEGMENT_LEVELS];
+  ASMFunction slow;	/* lj_ltseg_slow */
   LTSegment *segment;	/* By number of the trace. */
   uint32_t sizesegment;
   uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? */

@@ -227,6 +227,7 @@ void lj_ltseg_begin(LTState *lt)
 {
   lt->segments = luajit_usdt_control.cfuncs & LTC_SEGMENTS ?
 		 luajit_usdt_control.cfuncs & (LTC_SEGMENTS|LTC_AUTO) : 0;
+  lt->slow = lj_ltseg_slow;
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
   seg_reset(lt, LT_SEGMENT_LEVELS);
