@@ -33,6 +33,7 @@ void Info::file(const ReportFile& f) {
   if (f.start_real_ns) add("first event", format_date(f.start_real_ns) + " UTC");
   add("duration", format_time(f.duration_ns));
   add("clock", f.clock == LT_CLOCK_TSC         ? "time stamp counter"
+               : f.clock == LT_CLOCK_CNTVCT    ? "virtual counter (arm64)"
                : f.clock == LT_CLOCK_MONOTONIC ? "CLOCK_MONOTONIC"
                                                : "?");
   for (size_t at = 0; at < f.notes.size();) {

@@ -34,7 +34,8 @@ inline constexpr std::array<std::string_view, 6> kFunctionNames = {"none", "lua"
                                                                    "ff",   "kernel", "label"};
 inline constexpr std::array<std::string_view, 6> kSampleNames = {
     "native", "interpreter", "compiled", "c", "collector", "compiler"};
-inline constexpr std::array<std::string_view, 3> kClockNames = {"none", "tsc", "monotonic"};
+inline constexpr std::array<std::string_view, 4> kClockNames = {"none", "tsc", "monotonic",
+                                                                "cntvct"};
 
 // Returns the index of a word; N if it is none of them.
 template <size_t N>

@@ -463,7 +463,7 @@ static void call_unhooked(lua_State *L, LTHooks *h)
   if (!mask || (g->hookmask & HOOK_EVENTMASK) || g->hookf != hookf) return;
   g->hookmask |= mask;
   g->hookcount = count;
-  lj_dispatch_update(g);
+  lt_dispatch_update(g);
 }
 
 /* Pass on the trees that wait, if the program may be called here. As a debug hook is called: L->top

@@ -95,8 +95,42 @@
 /* For lj_ltswitch_now: the caller reports the stack. */
 #define PC_NOREPORT	((const BCIns *)(intptr_t)-1)
 
-/* `name`: calls `target` with DISPATCH, which is in r14. Saves all registers and needs no stack
-** alignment, so that compiled code can call it anywhere. */
+/* `name`: calls `target` with what lt_asmstate() wants. Saves all registers that compiled code or the
+** interpreter may use and a C function may change, but on arm64 not lr, which both of them treat as
+** changed by any call. Needs no stack alignment on x64, so that compiled code can call it anywhere. */
+#if LJ_TARGET_ARM64
+#define LT_ASM_ALL(op) \
+  "  " op " x0, x1, [sp, #16]\n  " op " x2, x3, [sp, #32]\n" \
+  "  " op " x4, x5, [sp, #48]\n  " op " x6, x7, [sp, #64]\n" \
+  "  " op " x8, x9, [sp, #80]\n  " op " x10, x11, [sp, #96]\n" \
+  "  " op " x12, x13, [sp, #112]\n  " op " x14, x15, [sp, #128]\n" \
+  "  " op " x16, x17, [sp, #144]\n  " op " d0, d1, [sp, #160]\n" \
+  "  " op " d2, d3, [sp, #176]\n  " op " d4, d5, [sp, #192]\n" \
+  "  " op " d6, d7, [sp, #208]\n  " op " d16, d17, [sp, #224]\n" \
+  "  " op " d18, d19, [sp, #240]\n  " op " d20, d21, [sp, #256]\n" \
+  "  " op " d22, d23, [sp, #272]\n  " op " d24, d25, [sp, #288]\n" \
+  "  " op " d26, d27, [sp, #304]\n  " op " d28, d29, [sp, #320]\n" \
+  "  " op " d30, d31, [sp, #336]\n"
+#define LT_ASM_SAVED(name, target) \
+__asm__( \
+  ".text\n" \
+  ".balign 4\n" \
+  ".hidden " #name "\n" \
+  ".globl " #name "\n" \
+  ".type " #name ", %function\n" \
+  #name ":\n" \
+  "  hint #34\n" /* bti c */ \
+  "  stp x29, x30, [sp, #-352]!\n  mov x29, sp\n" \
+  LT_ASM_ALL("stp") \
+  "  mov x0, x22\n" \
+  "  bl " #target "\n" \
+  LT_ASM_ALL("ldp") \
+  "  ldp x29, x30, [sp], #352\n" \
+  "  ret\n" \
+  ".size " #name ", .-" #name "\n" \
+);
+#define lt_asmstate(vm)		G2LT((global_State *)(vm))  /* x22 */
+#else
 #define LT_ASM_SAVED(name, target) \
 __asm__( \
   ".text\n" \
@@ -121,6 +155,9 @@ __asm__( \
   "  ret\n" \
   ".size " #name ", .-" #name "\n" \
 );
+#define lt_asmstate(vm) \
+  (&((GG_State *)((char *)(vm) - GG_OFS(dispatch)))->lt)  /* r14 */
+#endif
 
 /* -- Functions, in the order of the files --------------------------------- */
 

@@ -319,15 +319,15 @@ static uint32_t stream_flags(global_State *g)
   uint32_t f = (cfuncs & LTC_CLASS) << LTF_CFUNC_SHIFT;
 #if LJ_HASJIT
   if (G2J(g)->flags & JIT_F_ON) f |= LTF_JIT;
-#if LJ_TARGET_X64 && LJ_GC64
-  if (G2LT(g)->clock == LT_CLOCK_TSC) f |= LTF_INLINE;
+#if LJ_LTINLINE
+  if (lt_owncounter(G2LT(g))) f |= LTF_INLINE;
 #endif
 #endif
   if (LJ_GC64) f |= LTF_GC64;
   if (LJ_DUALNUM) f |= LTF_DUALNUM;
   if (LJ_52) f |= LTF_52COMPAT;
   if ((cfuncs & LTC_FFI)) f |= LTF_FFI;
-  if (LJ_LTSEGMENTS && (cfuncs & LTC_SEGMENTS) && G2LT(g)->clock == LT_CLOCK_TSC)
+  if (LJ_LTSEGMENTS && (cfuncs & LTC_SEGMENTS) && lt_owncounter(G2LT(g)))
     f |= LTF_SEGMENTS;
   return f;
 }
@@ -347,6 +347,7 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->endreason = LTE_DETACH;
   lt->startflags = stream_flags(G(L));
   lt->tid = (int32_t)syscall(SYS_gettid);
+  lt->startns = lj_ltctl_monotonic();
   lt->start = lj_ltctl_clock(lt);
 }
 
@@ -371,6 +372,10 @@ void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
   r->recording = lt->rec;
   r->clock = lt->clock;
   r->start_tick = r->alive = lt->start;
+  if (lt->clock == LT_CLOCK_CNTVCT) {
+    r->clock_hz = lj_ltctl_hz();
+    r->start_ns = lt->startns;
+  }
   r->tick_khz = luajit_usdt_control.tick_khz;
   strncpy(r->luajit, LUAJIT_VERSION, sizeof(r->luajit)-1);
   r->state = LT_RING_OPEN;

@@ -214,7 +214,7 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
 #endif
 
 #if LJ_LTVMFAST
-/* The plain case: only event words are wanted, with the TSC (see lj_ltvm.c). */
+/* The plain case: only event words are wanted, of our own clock (see lj_ltvm.c). */
 static void dispatch_fast(global_State *g, ASMFunction *disp)
 {
   LTState *lt = G2LT(g);
@@ -255,7 +255,7 @@ void lj_ltrace_dispatch(global_State *g, ASMFunction *disp, int all, int plain)
     disp[i] = i < BC__MAX ? CALLHOOK : makeasmfunc(lj_bc_ofs[i]);
   dispatch_resume(g, disp);
 #if LJ_LTVMFAST
-  if (plain && !(G2LT(g)->on & LTON_SINGLE) && G2LT(g)->clock == LT_CLOCK_TSC)
+  if (plain && !(G2LT(g)->on & LTON_SINGLE) && lt_owncounter(G2LT(g)))
     dispatch_fast(g, disp);
 #else
   UNUSED(plain);

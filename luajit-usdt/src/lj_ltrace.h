@@ -229,7 +229,8 @@ typedef struct LTState {
   uint64_t metacount, metalost;  /* Descriptions stored; lost for lack of space. */
   uint32_t ringflags;	/* LT_RING_* */
   uint32_t endreason;	/* LTE_* of a recording that must end. */
-  uint64_t start;	/* Clock when it began. */
+  uint64_t start;	/* Clock when it began, ... */
+  uint64_t startns;	/* ... and CLOCK_MONOTONIC. */
   uint32_t startflags;	/* LTF_* */
   uint32_t clock;	/* LT_CLOCK_*: constant while LTON_WORDS is set. */
   uint32_t warm;	/* Blocks that are populated with pages. */
@@ -245,7 +246,8 @@ typedef struct LTState {
   uintptr_t thread;	/* Thread pointer of the last thread reported. */
   int32_t tid;
   /* Segments (lj_ltseg.c). */
-  LTCount count[LT_SEGMENT_LEVELS];
+  LJ_ALIGN(8) LTCount count[LT_SEGMENT_LEVELS];
+  ASMFunction slow;	/* lj_ltseg_slow */
   LTSegment *segment;	/* By number of the trace. */
   uint32_t sizesegment;
   uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? */
@@ -258,6 +260,7 @@ typedef struct LTState {
   uint64_t segtimed;	/* ... and when the last one was stored. */
   uint32_t segstep;	/* Iterations until a loop calls the VM. */
   uint64_t segtime, segslow;  /* When a loop was reported, and when it called the VM. */
+  int32_t segtrace;	/* Trace that runs, where LJ_LTSEGTRACE. */
   uint32_t segrec;	/* Of the trace that is being compiled: will it be described? */
   uint32_t segnev;	/* Its events so far, ... */
   uint32_t *segev, sizesegev;
@@ -285,6 +288,13 @@ typedef struct LTState {
   { if (lj_ltrace_pending(G(L))) lj_ltswitch_now((L), NULL); }
 #define lj_ltrace_on(g)		(G2LT(g)->on)
 #define lt_eventson(lt)		((lt)->on & LTON_EVENTS)
+
+/* Is there machine code of ours for this processor? */
+#if (LJ_TARGET_X64 && LJ_GC64) || (LJ_TARGET_ARM64 && LJ_LE)
+#define LJ_LTMACHINE		1
+#else
+#define LJ_LTMACHINE		0
+#endif
 
 /* -- What upstream's files call ------------------------------------------- */
 
@@ -327,19 +337,26 @@ LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
 /* Describe compiled code by segments (lj_ltseg.c). */
-#if LJ_HASJIT && LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#if LJ_HASJIT && LJ_LTMACHINE && !LJ_ABI_WIN
 #define LJ_LTSEGMENTS		1
 #else
 #define LJ_LTSEGMENTS		0
 #endif
 
+/* Traces do not store their number in g->vmstate: they store it for us. */
+#define LJ_LTSEGTRACE		(LJ_LTSEGMENTS && LJ_TARGET_ARM64)
+#if LJ_LTSEGTRACE
+#define lt_runningtrace(lt)	((lt)->segtrace)
+#else
+#define lt_runningtrace(lt)	(LT2G(lt)->vmstate)
+#endif
+
+/* Links from trace to trace share words (LT_PACKED). */
+#define LJ_LTPACKS		(LJ_LTSEGMENTS && LJ_TARGET_X64)
+
 #if LJ_HASJIT
 /* Emit events inline in compiled code (lj_asm_lt.h). */
-#if LJ_TARGET_X64 && LJ_GC64
-#define LJ_LTINLINE		1
-#else
-#define LJ_LTINLINE		0
-#endif
+#define LJ_LTINLINE		LJ_LTMACHINE
 
 struct jit_State;
 #if LJ_LTSEGMENTS
@@ -385,7 +402,7 @@ LJ_FUNC void lj_ltrec_jitevent(lua_State *L, GCobj *what, int32_t info,
 				int32_t line);
 #endif
 
-#if LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#if LJ_LTMACHINE && !LJ_ABI_WIN
 #define LJ_LTVMFAST		1
 LJ_ASMF void lj_ltvm_func(void);
 LJ_ASMF void lj_ltvm_hook(void);
@@ -401,23 +418,48 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
 
 /* Clock of a ring: the TSC on x86 and x64 (a recorder refuses if it finds that it is not
-** invariant), else CLOCK_MONOTONIC. Blocks flushed through a probe may have the other one
-** (lt_control.clock): then events are neither in the fast path of the interpreter nor
-** inline in compiled code. */
-LJ_FUNC uint64_t lj_ltctl_monotonic(void);
+** invariant), the virtual counter on arm64, else CLOCK_MONOTONIC. Blocks flushed through a probe may
+** have the latter (lt_control.clock): then events are neither in the fast path of the interpreter
+** nor inline in compiled code. */
 #if LJ_TARGET_X86ORX64
-static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
-{
-  uint32_t lo, hi;
-  if (LJ_UNLIKELY(lt->clock != LT_CLOCK_TSC)) return lj_ltctl_monotonic();
-  __asm__ volatile("rdtsc" : "=a" (lo), "=d" (hi));
-  return lo | ((uint64_t)hi << 32);
-}
 #define LJ_LT_CLOCK	LT_CLOCK_TSC
+#elif LJ_TARGET_ARM64
+#define LJ_LT_CLOCK	LT_CLOCK_CNTVCT
 #else
-#define lj_ltctl_clock(lt)	((void)(lt), lj_ltctl_monotonic())
 #define LJ_LT_CLOCK	LT_CLOCK_MONOTONIC
 #endif
+#if LJ_TARGET_ARM64
+/* Its ticks in a second, which the firmware has set. */
+static LJ_AINLINE uint64_t lj_ltctl_hz(void)
+{
+  uint64_t hz;
+  __asm__("mrs %0, cntfrq_el0" : "=r" (hz));
+  return hz;
+}
+#else
+#define lj_ltctl_hz()		((uint64_t)1000000000u)
+#endif
+/* Do events have that clock? Then machine code of ours may store them. */
+#define lt_owncounter(lt)	((lt)->clock == LJ_LT_CLOCK)
+
+LJ_FUNC uint64_t lj_ltctl_monotonic(void);
+static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
+{
+#if LJ_TARGET_X86ORX64
+  uint32_t lo, hi;
+  if (LJ_UNLIKELY(!lt_owncounter(lt))) return lj_ltctl_monotonic();
+  __asm__ volatile("rdtsc" : "=a" (lo), "=d" (hi));
+  return lo | ((uint64_t)hi << 32);
+#elif LJ_TARGET_ARM64
+  uint64_t now;
+  if (LJ_UNLIKELY(!lt_owncounter(lt))) return lj_ltctl_monotonic();
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r" (now));
+  return now;
+#else
+  UNUSED(lt);
+  return lj_ltctl_monotonic();
+#endif
+}
 
 /* Identifies the current thread, without a system call. */
 #if defined(__GNUC__) && (LJ_TARGET_X64 || LJ_TARGET_ARM64)

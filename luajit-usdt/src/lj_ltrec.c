@@ -97,6 +97,7 @@ static uint32_t recproto(jit_State *J, GCproto *pt)
 ** code that can run for ever passes a guard in each iteration, so that a VM answers
 ** within one iteration, whatever it allocates or calls.
 **   A root trace that is not a function's: at its head, in the loop (lj_ltrec_guard).
+**   A side trace that may form a loop of its own, because a type has changed: likewise.
 **   A function's root trace: only calls reach its head. While they nest, the stack ends
 **   them; so there is a guard where they do not: before a tail call to a compiled
 **   function (lj_ltrec_stop), and where a side trace returns to a frame below its own
@@ -167,9 +168,11 @@ void lj_ltrec_guard(jit_State *J)
   int isfunc = bc_op(J->cur.startins) == BC_FUNCF;
   lt->pendff = 0;
   lt->polled = 0;
+  lt->nguard = 0;
   lj_ltseg_check(J);
-  if (J->parent) return;  /* Only root traces. */
-  if (recwatched(J, bc_op(J->cur.startins))) lj_trace_err(J, LJ_TRERR_CJITOFF);
+  if (J->state == LJ_TRACE_END) return;
+  if (J->parent && !J->startpc) return;  /* It cannot form a loop. */
+  if (!J->parent && recwatched(J, bc_op(J->cur.startins))) lj_trace_err(J, LJ_TRERR_CJITOFF);
   if (!isfunc) {
     lt->polled = 1;
     guard_word(J);

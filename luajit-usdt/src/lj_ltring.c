@@ -43,6 +43,7 @@ static uint64_t ring_hz(LTState *lt)
   uint32_t khz = ld_acq(lt->ring ? &lt->ring->tick_khz :
 				   &luajit_usdt_control.tick_khz);
   if (lt->clock == LT_CLOCK_MONOTONIC) return 1000000000u;
+  if (lt->clock == LT_CLOCK_CNTVCT) return lj_ltctl_hz();
   return khz >= 1000 && khz <= 20000000 ? (uint64_t)khz*1000 : 4000000000u;
 }
 
@@ -228,13 +229,12 @@ void LJ_FASTCALL lj_ltring_full(LTState *lt)
   errno = err;
 }
 
-#if LJ_TARGET_X64 && LJ_GC64
+#if LJ_LTMACHINE
 LT_ASM_SAVED(lj_ltring_slow, lj_ltring_slowc)
 
-LJ_FUNCA void lj_ltring_slowc(ASMFunction *dispatch)
+LJ_FUNCA void lj_ltring_slowc(void *vm)
 {
-  GG_State *gg = (GG_State *)((char *)dispatch - GG_OFS(dispatch));
-  lj_ltring_full(&gg->lt);
+  lj_ltring_full(lt_asmstate(vm));
 }
 #endif
 

@@ -45,7 +45,12 @@
 #define J2LT(J)		(&J2GG(J)->lt)
 
 /* A loop that is not left is reported after this many ticks (1 to 2 ms), or events. */
-#define REPORT_TICKS	3000000u
+#if LJ_TARGET_ARM64
+#define TICKS_IN_MS	(lj_ltctl_hz()/1000)
+#else
+#define TICKS_IN_MS	3000000u  /* At most, about. */
+#endif
+#define REPORT_TICKS	TICKS_IN_MS
 #define REPORT_EVENTS	(1u << 20)
 /* Iterations until compiled code calls lj_ltseg_slow: at first, and at most. */
 #define STEP_FIRST	512u
@@ -56,8 +61,8 @@
 /* Of so many words of links one has a time: fewer (up to TIMED_MOST) if these times are closer together
 ** than the first number of ticks, more if they are further apart than the second one. */
 #define TIMED_MOST	16u
-#define TIMED_NEAR	1500u
-#define TIMED_FAR	6000u
+#define TIMED_NEAR	(TICKS_IN_MS/2000)
+#define TIMED_FAR	(TICKS_IN_MS/500)
 
 /* -- Counters -------------------------------------------------------------- */
 
@@ -174,7 +179,7 @@ static void seg_mark(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
 /* The description of the trace that runs, or NULL. */
 static LTSegment *seg_running(LTState *lt)
 {
-  int32_t no = LT2G(lt)->vmstate;
+  int32_t no = lt_runningtrace(lt);
   if (no <= 0 || (uint32_t)no >= lt->sizesegment || !lt->segment[no].id) return NULL;
   return &lt->segment[no];
 }
@@ -282,10 +287,9 @@ void lj_ltseg_mark(lua_State *L, int32_t id, int32_t nev)
 
 /* A counter has reached 0: the iteration that begins now is the start-th. Called with all
 ** registers saved. */
-LJ_FUNCA void lj_ltseg_slowc(ASMFunction *dispatch)
+LJ_FUNCA void lj_ltseg_slowc(void *vm)
 {
-  GG_State *gg = (GG_State *)((char *)dispatch - GG_OFS(dispatch));
-  LTState *lt = &gg->lt;
+  LTState *lt = lt_asmstate(vm);
   LTSegment *s = seg_running(lt);
   LTCount *c;
   uint64_t now = lj_ltctl_clock(lt);
@@ -329,6 +333,7 @@ void lj_ltseg_begin(LTState *lt)
 {
   lt->segments = luajit_usdt_control.cfuncs & LTC_SEGMENTS ?
 		 luajit_usdt_control.cfuncs & (LTC_SEGMENTS|LTC_AUTO) : 0;
+  lt->slow = lj_ltseg_slow;
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
   lt->segpack = LT_PACK_NONE;
@@ -346,7 +351,7 @@ void lj_ltseg_start(jit_State *J)
   lt->segnmarks = 1;
   lt->segmarks[0] = 0;
   lt->segrec = lt->segments && (lt->on & LTON_RING) && !(lt->on & LTON_SINGLE) &&
-	       lt->clock == LT_CLOCK_TSC;
+	       lt_owncounter(lt);
   if (lt->segrec && LT_SEGMENT_IDS - lt->segnext < J->param[JIT_P_maxsnap] + 2u*LT_SEGMENT_MARKS)
     seg_give_up(lt), lt->segrec = 0;
   if (lt->segrec && !lj_ltfunc_grow((void **)&lt->segment, &lt->sizesegment, J->cur.traceno,
@@ -483,7 +488,7 @@ int lj_ltseg_linked(jit_State *J)
 /* May its link be in one word with others? id: where it ends. */
 int lj_ltseg_packs(jit_State *J, uint32_t id)
 {
-  return lj_ltseg_linked(J) && id < LT_PACKED - LT_PACKED_PLACE;
+  return LJ_LTPACKS && lj_ltseg_linked(J) && id < LT_PACKED - LT_PACKED_PLACE;
 }
 
 /* Number of the snapshot with which the loop's own code begins, or 0. */

@@ -1,5 +1,5 @@
 /*
-** Tracing of calls: the interpreter's fast path, x64.
+** Tracing of calls: the interpreter's fast path, x64 and arm64.
 ** SPDX-License-Identifier: MIT
 **
 ** Two targets for the dispatch table, used while event words go to a ring and nothing
@@ -12,24 +12,31 @@
 **
 ** Invariant: whatever is not the plain case goes to lj_ltvm_hook or lj_vm_record with
 ** all registers unchanged, before anything is stored.
-** Registers as in vm_x64.dasc: BASE rdx, PC rbx, DISPATCH r14, RA rcx, RD rax,
-** OP rbp; rdi, rsi, r8-r11 are free between two instructions. */
+** x64: registers as in vm_x64.dasc: BASE rdx, PC rbx, DISPATCH r14, RA rcx, RD rax,
+** OP rbp; rdi, rsi, r8-r11 are free between two instructions.
+** arm64: as in vm_arm64.dasc: BASE x19, PC x21, GL x22, L x23, INS x16, RA x27, RC x28, CARG3 x2,
+** TMP1 x9; x10-x12 and lr are free between two instructions. */
 
 #define lj_ltvm_c
 #define LUA_CORE
 
 #include "lj_obj.h"
 
-#if defined(LUAJIT_USE_SDT) && LJ_TARGET_X64 && LJ_GC64 && !LJ_ABI_WIN
+#ifdef LUAJIT_USE_SDT
 
 #include "lj_bc.h"
 #include "lj_frame.h"
 #include "lj_dispatch.h"
 #include "lj_ltrace.h"
 
+#if LJ_LTVMFAST
+
+#define PTOFS(f)	((int)offsetof(GCproto, f) - (int)sizeof(GCproto))
+
+#if LJ_TARGET_X64
+
 #define LTOFS(f) \
   ((int)(GG_OFS(lt) + (int)offsetof(LTState, f) - GG_OFS(dispatch)))
-#define PTOFS(f)	((int)offsetof(GCproto, f) - (int)sizeof(GCproto))
 
 /* Not the plain case: another coroutine, something has changed, a handler. */
 #define CHECKS \
@@ -125,7 +132,118 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltvm_code(void)
     : "memory");
 }
 
+#else
+
+#define LTOFS(f)	((int)(GG_OFS(lt) + (int)offsetof(LTState, f) - GG_OFS(g)))
+
+#if LJ_ABI_BRANCH_TRACK
+#define LANDING		"  hint #38\n"	/* bti jc */
+#else
+#define LANDING		""
+#endif
+
+/* Not the plain case: another coroutine, something has changed, a handler. */
+#define CHECKS \
+  "  ldr x10, [x22, #%c[ltL]]\n" \
+  "  cmp x10, x23\n  b.ne 9f\n" \
+  "  adrp x10, lj_ltcontrol\n  ldr x10, [x10, :lo12:lj_ltcontrol]\n" \
+  "  ldr x11, [x22, #%c[seen]]\n" \
+  "  cmp x10, x11\n  b.ne 9f\n" \
+  "  ldr w10, [x22, #%c[stop]]\n  cbnz w10, 9f\n" \
+  "  ldrb w10, [x22, #%c[hookmask]]\n" \
+  "  tst w10, #%c[vmev]\n  b.ne 9f\n"
+
+/* w10: lt_rec of the prototype. Excluded: 1f, not known: 9f. */
+#define CHECKREC \
+  "  ldr w11, [x22, #%c[rec2]]\n" \
+  "  subs w10, w10, w11\n  b.eq 2f\n" \
+  "  cmp w10, #1\n  b.eq 1f\n  b 9f\n2:\n"
+
+/* w11: function id; LT_PAYLOAD_BIG is 21 bits of 1. */
+#define STORE(kind) \
+  "  add w10, w11, #1\n  lsr w10, w10, #21\n  cbnz w10, 9f\n" \
+  "  mrs x10, cntvct_el0\n" \
+  "  ldr x12, [x22, #%c[deadline]]\n" \
+  "  cmp x10, x12\n  b.hs 9f\n" \
+  "  ldr x12, [x22, #%c[wp]]\n" \
+  "  lsl w11, w11, #3\n  orr w11, w11, #" kind "\n" \
+  "  orr x11, x11, x10, lsl #24\n" \
+  "  stlr x11, [x12]\n" \
+  "  add x12, x12, #8\n" \
+  "  str x12, [x22, #%c[wp]]\n" \
+  "  tst x12, #0xffff\n  b.ne 1f\n" \
+  "  bl lj_ltring_slow\n"
+
+/* x10: the opcode; targets: offset of their table. */
+#define DISPATCH(targets) \
+  "1:\n  ldrb w10, [x21, #-4]\n" \
+  "  add x10, x22, x10, lsl #3\n" \
+  "  ldr x10, [x10, #%c[" targets "]]\n  br x10\n"
+
+/* Never called: carries the targets, whose offsets only the compiler knows. */
+static __attribute__((used, noinline LT_NOCLONE)) void lj_ltvm_code(void)
+{
+  __asm__ volatile(
+    "  b 8f\n"
+    "  .p2align 4\n"
+    "  .hidden lj_ltvm_func\n  .globl lj_ltvm_func\n"
+    "lj_ltvm_func:\n" LANDING
+    CHECKS
+    "  ldr w10, [x21, #%c[ptrec]-4]\n"
+    CHECKREC
+    "  ldr x10, [x23, #%c[maxstack]]\n"
+    "  cmp x27, x10\n  b.hi 9f\n"
+    "  ldr w11, [x21, #%c[ptid]-4]\n"
+    STORE("1")
+    DISPATCH("target")
+    "9:\n"
+    "  .hidden lj_ltvm_hook\n  .globl lj_ltvm_hook\n"
+    "lj_ltvm_hook:\n" LANDING
+    "  ldr x10, [sp, #%c[ofsPC]]\n"
+    "  str x10, [x22, #%c[oldpc]]\n"
+    "  b lj_vm_callhook\n"
+    "  .p2align 4\n"
+    "  .hidden lj_ltvm_back\n  .globl lj_ltvm_back\n"
+    "lj_ltvm_back:\n" LANDING
+    "  ldr x10, [x22, #%c[oldpc]]\n"
+    "  mov x11, #-1\n  str x11, [x22, #%c[oldpc]]\n"
+    "  str x10, [sp, #%c[ofsPC]]\n"
+    "  ldr x10, [x22, #%c[onward]]\n  br x10\n"
+    "  .p2align 4\n"
+    "  .hidden lj_ltvm_ret\n  .globl lj_ltvm_ret\n"
+    "lj_ltvm_ret:\n" LANDING
+    CHECKS
+    "  ldr x12, [x19, #-16]\n"
+    "  and x12, x12, #0x7fffffffffff\n"
+    "  ldr x12, [x12, #%c[funcpc]]\n"
+    "  ldr w10, [x12, #%c[ptrec]]\n"
+    CHECKREC
+    "  ldr w11, [x12, #%c[ptid]]\n"
+    STORE("2")
+    DISPATCH("fixed")
+    "9:\n  b lj_vm_record\n"
+    "8:\n"
+    : : [ofsPC] "i" (CFRAME_OFS_PC),
+	[oldpc] "i" (LTOFS(oldpc)), [onward] "i" (LTOFS(onward)), [ltL] "i" (LTOFS(L)),
+	[seen] "i" (LTOFS(seen)), [stop] "i" (LTOFS(stop)),
+	[rec2] "i" (LTOFS(rec2)), [deadline] "i" (LTOFS(deadline)),
+	[wp] "i" (LTOFS(wp)), [vmev] "i" (HOOK_VMEVENT),
+	[hookmask] "i" ((int)offsetof(global_State, hookmask)),
+	[ptrec] "i" (PTOFS(lt_rec)), [ptid] "i" (PTOFS(lt_id)),
+	[maxstack] "i" ((int)offsetof(lua_State, maxstack)),
+	[funcpc] "i" ((int)offsetof(GCfuncL, pc)),
+	[target] "i" (LTOFS(target) - 8*(int)BC_FUNCF),
+	[fixed] "i" (GG_G2DISP + GG_DISP2STATIC)
+    : "memory");
+}
+
+LJ_STATIC_ASSERT(LT_PAYLOAD_BIG == (1u << 21)-1 && LJ_GCVMASK == (((uint64_t)1 << 47)-1));
+
+#endif
+
 LJ_STATIC_ASSERT(LT_ENTRY == 1 && LT_RETURN == 2 && LT_KIND_BITS == 3);
 LJ_STATIC_ASSERT(LT_TIME_SHIFT == 24 && LT_RING_BLOCK_SIZE == 65536);
+
+#endif
 
 #endif

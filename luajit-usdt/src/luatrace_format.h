@@ -249,8 +249,8 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 **
 ** Blocks: the VM fills block number head % nblocks, word by word, in order.
 ** A word that is 0 is not written yet: the recorder may read a block that is
-** still being filled (x86-64 stores become visible in order; elsewhere the VM
-** stores with release). No record straddles two blocks. When a block is
+** still being filled (x86-64 stores become visible in order; on other
+** processors all code that stores words does so with release, compiled code, too). No record straddles two blocks. When a block is
 ** full, the VM increments head. The recorder, once it has read all words of
 ** block tail, sets the whole block to 0 and increments tail. Free blocks:
 ** nblocks - (head - tail) - 1; if there is none the VM drops events (into
@@ -299,7 +299,10 @@ struct lt_ring {
   uint64_t start_tick;		/* Clock at which the recording began. */
   uint64_t event_cost_ps;	/* Measured cost of one event, picoseconds; 0: unknown. */
   char luajit[64];		/* Version string, NUL-terminated. */
-  uint8_t pad0[256-152];
+  uint64_t clock_hz;		/* LT_CLOCK_CNTVCT: ticks per second, and CLOCK_MONOTONIC */
+  uint64_t start_ns;		/* at start_tick: a reader on another processor cannot read
+				** that clock. Else 0. */
+  uint8_t pad0[256-168];
   /* Written by the VM. */
   uint64_t head;		/* Blocks finished. */
   uint64_t meta_head;		/* Bytes appended to the meta area in all. */
@@ -359,7 +362,8 @@ enum {
 #define LT_CHUNK_EXIT	255u	/* count of END: the program exits. No LTX_STOP follows;
 				** if it still runs Lua, more chunks follow. */
 
-enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2 };
+/* Clocks: the time stamp counter of x86, CLOCK_MONOTONIC in ns, the virtual counter of arm64 (CNTVCT_EL0). */
+enum { LT_CLOCK_TSC = 1, LT_CLOCK_MONOTONIC = 2, LT_CLOCK_CNTVCT = 3 };
 
 /* Function description: meta area of the ring, and LT_BLOCK_FUNCS payload.
 ** Each record starts at a multiple of 8 bytes. */

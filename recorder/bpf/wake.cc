@@ -155,7 +155,7 @@ Attached Waker::want_clock(uint32_t clock) {
     if (error == ESRCH || error == EFAULT) return {Refusal::kNoProcess, "no longer exists"};
     return no_clock(Refusal::kNoPermission, explain_no_access(pid_, error));
   }
-  if (clock == LT_CLOCK_TSC || !targets_.empty()) return {};
+  if (clock != LT_CLOCK_MONOTONIC || !targets_.empty()) return {};
   if (search.error == EPERM || search.error == EACCES)
     return no_clock(Refusal::kNoPermission, explain_no_access(pid_, search.error));
   if (!search.unusable.empty()) return no_clock(Refusal::kOther, search.unusable[0]);

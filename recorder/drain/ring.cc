@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "recorder/drain/watch_log.h"
+#include "recorder/os/clock.h"
 #include "recorder/os/memfd.h"
 #include "recorder/os/text.h"
 #include "trace/descriptor.h"
@@ -25,6 +26,7 @@ constexpr uint64_t kUsual = 8u << 20;  // bytes of blocks, see lt_control.ring_s
 constexpr uint64_t kRest = 2u << 20;   // header and descriptions: 1.1 MB
 constexpr uint64_t kMaxMemory = uint64_t{LT_RING_MAX_BLOCKS} * LT_RING_BLOCK_SIZE + kRest;
 constexpr uint32_t kMaxMeta = 1u << 20;
+constexpr uint64_t kMinHz = 1'000'000, kMaxHz = 10'000'000'000;  // of a clock that reports its rate
 
 constexpr uint64_t kPartialNs = 50'000'000;  // before a block that is being filled is read
 constexpr uint64_t kFlushNs = 150'000'000;   // between writes of collected events, or more
@@ -60,7 +62,10 @@ std::string check_ring(const lt_ring& r, uint64_t file_size) {
            std::to_string(LT_RING_VERSION);
   if (r.block_size != LT_RING_BLOCK_SIZE) return "wrong block size";
   if (r.nblocks < 2) return "fewer than 2 blocks";
-  if (r.clock != LT_CLOCK_TSC && r.clock != LT_CLOCK_MONOTONIC) return "unknown clock";
+  if (r.clock != LT_CLOCK_TSC && r.clock != LT_CLOCK_MONOTONIC && r.clock != LT_CLOCK_CNTVCT)
+    return "unknown clock";
+  if (r.clock == LT_CLOCK_CNTVCT && (r.clock_hz < kMinHz || r.clock_hz > kMaxHz))
+    return "implausible rate of its clock";
   if (!std::has_single_bit(r.meta_size) || r.meta_size < 4096 || r.meta_size > kMaxMeta)
     return "wrong size of the meta area";
   const uint64_t data_end = r.data_ofs + uint64_t{r.nblocks} * r.block_size;
@@ -91,6 +96,7 @@ std::unique_ptr<RingMemory> RingMemory::map(int fd, std::string* why) {
   *why = check_ring(info, size);
   if (!why->empty()) return munmap(p, size), nullptr;
   info.luajit[sizeof info.luajit - 1] = 0;
+  learn_clock(info.clock, info.start_tick, info.start_ns, info.clock_hz);
   return std::unique_ptr<RingMemory>(
       new RingMemory(static_cast<std::byte*>(p), size, info, st.st_ino));
 }

@@ -4,8 +4,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <atomic>
 #include <cmath>
 #include <fstream>
+#include <mutex>
 #include <string>
 
 #if defined(__x86_64__)
@@ -43,9 +45,36 @@ bool kernel_trusts_tsc() {
          name == "hyperv_clocksource_tsc_page";
 }
 
+// The virtual counter of arm64.
+#if defined(__aarch64__)
+uint64_t read_counter() {
+  uint64_t now;
+  __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(now)::"memory");
+  return now;
+}
+#else
+struct Reading {
+  uint64_t tick, mono_ns, hz;
+};
+Reading first_reading;
+std::once_flag learned_once;
+std::atomic<bool> learned;
+
+uint64_t read_counter() {
+  const uint64_t now = monotonic_ns();
+  if (!learned.load(std::memory_order_acquire)) return now;
+  const Reading& r = first_reading;
+  const auto since = static_cast<__int128>(now) - static_cast<__int128>(r.mono_ns);
+  return r.tick + static_cast<uint64_t>(since * static_cast<__int128>(r.hz) / 1000000000);
+}
+#endif
+
 }  // namespace
 
 uint32_t default_clock() {
+#if defined(__aarch64__)
+  return LT_CLOCK_CNTVCT;
+#endif
   return cpu_has_invariant_tsc() && kernel_trusts_tsc() ? LT_CLOCK_TSC : LT_CLOCK_MONOTONIC;
 }
 
@@ -63,11 +92,22 @@ uint64_t thread_waits() {
   return static_cast<uint64_t>(usage.ru_nvcsw);
 }
 
+void learn_clock([[maybe_unused]] uint32_t clock, [[maybe_unused]] uint64_t tick,
+                 [[maybe_unused]] uint64_t mono_ns, [[maybe_unused]] uint64_t hz) {
+#if !defined(__aarch64__)
+  if (clock != LT_CLOCK_CNTVCT) return;
+  std::call_once(learned_once, [&] {
+    first_reading = {tick, mono_ns, hz};
+    learned.store(true, std::memory_order_release);
+  });
+#endif
+}
+
 uint64_t read_tick(uint32_t clock) {
 #if defined(__x86_64__)
   if (clock == LT_CLOCK_TSC) return __rdtsc();
 #endif
-  (void)clock;
+  if (clock == LT_CLOCK_CNTVCT) return read_counter();
   return monotonic_ns();
 }
 
@@ -88,7 +128,7 @@ lt_clock_info sample_clocks(uint32_t clock) {
 }
 
 ClockRate rate_between(uint32_t clock, const lt_clock_info& from, const lt_clock_info& to) {
-  if (clock != LT_CLOCK_TSC || to.tick <= from.tick || to.mono_ns <= from.mono_ns) return {};
+  if (clock == LT_CLOCK_MONOTONIC || to.tick <= from.tick || to.mono_ns <= from.mono_ns) return {};
   const auto ns = static_cast<long double>(to.mono_ns - from.mono_ns);
   const auto ticks = static_cast<long double>(to.tick - from.tick);
   const long double mult = std::ldexp(ns / ticks, kShift) + 0.5L;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The clock of event words as the recorder sees it, and its rate. Invariant: a file has one clock
-// (LT_CLOCK_TSC or LT_CLOCK_MONOTONIC), chosen like the VM's.
+// (LT_CLOCK_*), chosen like the VM's.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,14 @@ namespace luatrace::record {
 
 constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;  // ns
 
-// LT_CLOCK_TSC where the TSC runs at a constant rate on all CPUs and the kernel trusts it, too.
+// LT_CLOCK_TSC where the TSC runs at a constant rate on all CPUs and the kernel trusts it, too. On
+// arm64 always LT_CLOCK_CNTVCT: the architecture promises both.
 uint32_t default_clock();
+
+// A program that an emulator runs may have a clock that this processor does not have. The program
+// has read it when CLOCK_MONOTONIC was mono_ns. The first reading counts, for all programs: they
+// have the same emulator. Without one, and if it has not come yet, read_tick() gives nanoseconds.
+void learn_clock(uint32_t clock, uint64_t tick, uint64_t mono_ns, uint64_t hz);
 
 uint64_t read_tick(uint32_t clock);
 uint64_t monotonic_ns();

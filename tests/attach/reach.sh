@@ -42,6 +42,8 @@ reach "calls of C" "" 'local t while true do t = os.clock() end'
 reach "calls by FFI" "" 'local C = require("ffi").C require("ffi").cdef("int getppid(void);") while true do C.getppid() end'
 reach "compiled recursion" "" 'local function f(n) if n < 2 then return n end return f(n-1) + f(n-2) end f(60)'
 reach "one compiled loop" "" 'local s = 0 for i = 1, 1e15 do s = s + i % 7 end'
+reach "a loop whose variable has another type now" "" 'local x, n = false, 0 for i = 1, 1e15 do
+  if x then n = n + 1 end if i > 200 then x = i end end'
 reach "a loop that interns strings" "" 'local a, b = "x", {"y"} for i = 1, 1e15 do local y = a .. b[1] if y ~= "xy" then error() end end'
 reach "a loop whose strings exist" "" 'local t = {} for k = 0, 9 do t["k" .. k] = k end
   local s = 0 for i = 1, 1e15 do s = s + t["k" .. (i % 10)] end'

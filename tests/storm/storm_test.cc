@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Whenever tracing is switched, a program prints the same as untraced, and ends in the same way.
 // Every program of programs/ and unusual/ runs for a second or so, on the normal and on the assert
-// build.
+// build. The LuaJITs of LUATRACE_TEST_LUAJITS run by LUATRACE_TEST_EMULATOR take the place of this
+// build's (see tests/conformance/support/modes.cc).
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
+#include <sstream>
 #include <tuple>
 
 #include "switcher.h"
@@ -35,13 +38,24 @@ std::vector<std::string> Programs(const std::string& folder) {
   return names;
 }
 
-std::string Luajit(const std::string& variant) {
-  return STORM_LUAJIT + variant + "/luajit";
+// The command that runs a LuaJIT.
+std::vector<std::string> Luajit(const std::string& variant) {
+  const std::string ours = STORM_LUAJIT + variant + "/luajit";
+  const char* const folder = getenv("LUATRACE_TEST_LUAJITS");
+  const char* const emulator = getenv("LUATRACE_TEST_EMULATOR");
+  const std::string flavour =
+      std::string(STORM_LUAJIT).substr(std::string(STORM_LUAJIT).rfind('/'));
+  const std::string other = folder != nullptr ? folder + flavour + variant + "/luajit" : "";
+  // Unpatched LuaJITs print the same on all processors, but where hooks are called.
+  if (other.empty() || (variant == "-upstream" && !std::filesystem::exists(other))) return {ours};
+  std::istringstream words(emulator != nullptr ? emulator : "");
+  std::vector<std::string> argv{std::istream_iterator<std::string>(words), {}};
+  argv.push_back(other);
+  return argv;
 }
 
-std::vector<std::string> Command(const std::string& luajit, const Options& options,
+std::vector<std::string> Command(std::vector<std::string> argv, const Options& options,
                                  const std::string& program) {
-  std::vector<std::string> argv = {luajit};
   argv.insert(argv.end(), options.begin(), options.end());
   argv.insert(argv.end(), {"-e", "io.read()"});  // waits until the storm has begun
   argv.push_back(std::string(STORM_SOURCES) + "/" + program + ".lua");

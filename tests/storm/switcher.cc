@@ -44,6 +44,22 @@ bool PositionIndependent(const std::string& path) {
   return header.e_type == ET_DYN;
 }
 
+struct Symbol {
+  std::string path;  // of the executable
+  uint64_t value = 0;
+};
+
+Symbol FindControl(const std::vector<std::string>& argv) {
+  for (const std::string& word : argv) {
+    std::error_code none;
+    const auto path = std::filesystem::canonical(word, none);
+    if (none || !std::filesystem::is_regular_file(path) || access(path.c_str(), X_OK) != 0)
+      continue;
+    if (const uint64_t value = SymbolValue(path, "luajit_usdt_control")) return {path, value};
+  }
+  return {};
+}
+
 // Lowest address at which a process maps the file; 0: not (yet).
 uint64_t LoadAddress(pid_t pid, const std::string& path) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
@@ -70,7 +86,7 @@ Child Start(const std::vector<std::string>& argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(starts[0], 0);
     dup2(ends[1], 1);
-    execv(args[0], args.data());
+    execvp(args[0], args.data());
     _exit(127);
   }
   close(ends[1]);
@@ -135,10 +151,9 @@ std::string ReadAll(int fd) {
 StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t seed,
                        unsigned seconds) {
   StormResult result;
-  const std::string path = std::filesystem::canonical(argv[0]);
-  const uint64_t value = SymbolValue(path, "luajit_usdt_control");
+  const auto [path, value] = FindControl(argv);
   if (value == 0) {
-    result.error = path + " has no symbol luajit_usdt_control";
+    result.error = argv.back() + ": no program with a symbol luajit_usdt_control runs it";
     return result;
   }
   signal(SIGPIPE, SIG_IGN);  // the program may be gone before it gets its line

@@ -21,9 +21,10 @@ struct StormResult {
   std::string error;  // why it could not be done, or empty
 };
 
-// Runs argv[0..] (an executable that holds the symbol luajit_usdt_control) and changes the control
-// word every 30 to 1000 us until it ends, or is killed after `seconds` of processor time. The
-// program gets a line on its standard input after the first change.
+// Runs argv[0..] and changes the control word of its first word that is an executable with the
+// symbol luajit_usdt_control (an emulator may be before it, which maps it like the kernel) every 30
+// to 1000 us until it ends, or is killed after `seconds` of processor time. The program gets a line
+// on its standard input after the first change.
 StormResult RunInStorm(const std::vector<std::string>& argv, Ways ways, uint32_t seed,
                        unsigned seconds);
 
