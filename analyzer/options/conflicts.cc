@@ -74,6 +74,7 @@ constexpr Refuses kRefuses[] = {
     {"dump", "prints all events as they are", kEvents, true},
     {"jit", "shows only what the compiler did", kCompiler, true},
     {"convert", "writes all events as they are", kEvents, true},
+    {"compact", "rewrites saved profiles", "strict quiet progress color width jobs", true},
 };
 
 bool has_word(const char* words, const std::string& word) {
