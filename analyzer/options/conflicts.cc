@@ -64,7 +64,7 @@ constexpr Refuses kRefuses[] = {
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
      "callers callees hist slow waits requests request slow-requests request-by turns threads "
      "timeline symbols info compensate format push dump convert"},
-    {"bucket", "divides the sums of whole traces", "diff group-by page symbols"},
+    {"bucket", "divides the sums of whole traces", "diff page symbols"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
     {"request", "shows all of each request", kCallFilters},
