@@ -61,6 +61,8 @@ static int run(int argc, char** argv) {
     jit_files(session);
   } else if (session.options.convert) {
     convert_file(session);
+  } else if (session.options.compact_ns) {
+    compact_files(session);
   } else {
     Report report = read_traces(session);
     std::optional<Report> before;

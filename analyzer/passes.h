@@ -51,6 +51,8 @@ void dump_files(Session& session);
 void jit_files(Session& session);
 // --convert: writes the single input file (a text trace or an import) as a binary trace.
 void convert_file(Session& session);
+// --compact: rewrites each saved profile with longer time buckets.
+void compact_files(Session& session);
 // Reads the files (traces and saved profiles) into one report. If requested, also writes their
 // individual calls and keeps them for the chart.
 Report read_traces(Session& session);

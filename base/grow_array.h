@@ -70,6 +70,12 @@ class GrowArray {
     }
     data_[size_++] = value;
   }
+  // A new last element, not initialized.
+  T& append() {
+    if (size_ == capacity_) [[unlikely]]
+      grow(size_ + 1);
+    return data_[size_++];
+  }
   void pop_back() { size_--; }
   void clear() { size_ = 0; }
   void resize(size_t size, const T& value = T()) {

@@ -73,6 +73,7 @@ constexpr OptionSpec kOwnOptions[] = {
     {kPush, "push-headers", 0, "FILE", false, false, "file with secret headers", nullptr, nullptr, Complete::kFile},
     {kPush, "push-ca", 0, "FILE", false, false, "file with the certificate authorities to trust", nullptr, nullptr, Complete::kFile},
     {kPush, "push-spool", 0, "DIR", false, false, "directory in which profiles wait while the server is away", nullptr, nullptr, Complete::kDirectory},
+    {kPush, "push-spool-limit", 0, "SIZE", false, false, "limit of the spool (default 256M)", nullptr},
     {kPush, "push-wait", 0, "TIME", false, false, "try for up to TIME (default 30s)", nullptr},
 
     {kSample, "sample", 0, "HZ", false, false, "instead of events record stacks of what runs, HZ times a second; 99 is a good number",

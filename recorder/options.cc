@@ -208,7 +208,8 @@ void read_push(const CommandLine& given, Options& o) {
   if (const auto every = given.last("every")) o.every = seconds_option("--every", *every);
   for (const auto& label : given.list("label"))
     o.push_options.insert(o.push_options.end(), {"--label", label});
-  for (const char* const name : {"push-as", "push-headers", "push-ca", "push-spool", "push-wait"})
+  for (const char* const name :
+       {"push-as", "push-headers", "push-ca", "push-spool", "push-spool-limit", "push-wait"})
     if (const auto value = given.last(name))
       o.push_options.insert(o.push_options.end(), {std::string("--") + name, *value});
   if (o.push.empty() && (o.every > 0 || !o.push_options.empty()))

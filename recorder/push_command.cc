@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Each window is recorded by a process of its own, a fork of this one, into a file in a folder that
-// only we can read; luatrace-analyze pushes it while the next one is recorded. Invariants: one
-// window and one push at a time; up to kMaxWaiting files wait for their push, then the oldest is
-// dropped and counted; the folder is gone when this process has ended by itself.
+// only we can read; luatrace-analyze pushes it while the next one is recorded. Invariants: nothing
+// is recorded before luatrace-analyze has accepted the options; one window and one push at a time;
+// up to kMaxWaiting files wait for their push, then the oldest is dropped and counted; the folder
+// is gone when this process has ended by itself; the status is not 0 if a window is missing.
 #include "recorder/push_command.h"
 
 #include <fcntl.h>
@@ -18,6 +19,8 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <stdexcept>
 
 #include "base/escape.h"
@@ -33,6 +36,8 @@ namespace {
 constexpr size_t kMaxWaiting = 4;
 constexpr double kEventWindow = 1;              // seconds of events, unless -d says it
 constexpr uint64_t kLastPushNs = 60 * kSecond;  // for what waits at the end
+constexpr int kMissing = 1;                     // status: windows are missing at the server
+constexpr int kRefusedOptions = 1;              // that of luatrace-analyze
 
 uint64_t ns_of(double seconds) {
   return static_cast<uint64_t>(seconds * 1e9);
@@ -45,6 +50,9 @@ class Windows {
   int run();
 
  private:
+  bool takes_options();
+  pid_t spawn_analyzer(const std::string& file, const std::string& messages = "") const;
+  void end();
   void begin_window();
   void begin_push();
   void drop_oldest();
@@ -63,6 +71,7 @@ class Windows {
   std::deque<std::string> waiting_;
   pid_t recorder_ = 0, pusher_ = 0;  // 0: none runs
   bool stop_ = false;
+  bool last_failed_ = false;  // the last push
   int status_ = 0;
 };
 
@@ -86,6 +95,7 @@ Windows::~Windows() {
 }
 
 int Windows::run() {
+  if (!takes_options()) return 125;
   while (!stop_) {
     const uint64_t next = monotonic_ns() + ns_of(options_.every);
     begin_window();
@@ -94,16 +104,25 @@ int Windows::run() {
     static const pid_t kNone = -1;
     if (!stop_) wait_until(next, kNone);
   }
+  end();
+  return status_;
+}
+
+// Pushes what waits. With a spool the push that succeeds sends what could not be sent before.
+void Windows::end() {
   const uint64_t end = monotonic_ns() + kLastPushNs;
   while ((pusher_ != 0 || !waiting_.empty()) && monotonic_ns() < end) {
     begin_push();
     wait_until(end, pusher_);
   }
   if (pusher_ != 0) kill(pusher_, SIGTERM);
+  failed_ += waiting_.size();
   if (!options_.quiet)
     log("--push: " + counted(pushed_, "window") + " pushed, " + grouped(failed_) + " not");
-  if (dropped_ > 0 && status_ == 0) status_ = 1;
-  return status_;
+  const auto& words = options_.push_options;
+  const bool spools = std::find(words.begin(), words.end(), "--push-spool") != words.end();
+  const bool failed = spools ? last_failed_ || !waiting_.empty() : failed_ > 0;
+  if (status_ == 0 && (dropped_ > 0 || failed)) status_ = kMissing;
 }
 
 // A fork of ours records it: every window begins with the same state.
@@ -127,10 +146,28 @@ void Windows::begin_window() {
   _exit(status);
 }
 
+// luatrace-analyze is asked with an empty file, which it never pushes: it looks at options first.
+bool Windows::takes_options() {
+  const std::string empty = folder_ + "/empty", messages = folder_ + "/messages";
+  close(open(empty.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  const pid_t pid = spawn_analyzer(empty, messages);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != kRefusedOptions) return true;
+  std::ifstream text(messages);
+  for (std::string line; std::getline(text, line);) std::cerr << line << '\n';
+  return false;
+}
+
 void Windows::begin_push() {
-  if (pusher_ != 0 || waiting_.empty()) return;
+  if (pusher_ == 0 && !waiting_.empty()) pusher_ = spawn_analyzer(waiting_.front());
+}
+
+// messages: a file for what it prints on standard error, instead of ours.
+pid_t Windows::spawn_analyzer(const std::string& file, const std::string& messages) const {
   const std::string program = program_beside_us("luatrace-analyze");
-  std::vector<std::string> words = {program, "-q", waiting_.front(), "--push", options_.push};
+  std::vector<std::string> words = {program, "-q", file, "--push", options_.push};
   words.insert(words.end(), options_.push_options.begin(), options_.push_options.end());
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
@@ -139,12 +176,18 @@ void Windows::begin_push() {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &before_);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (!messages.empty())
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, messages.c_str(), O_CREAT | O_WRONLY,
+                                     0600);
+  pid_t pid = 0;
   const int error =
-      posix_spawnp(&pusher_, program.c_str(), nullptr, &attributes, argv.data(), environ);
+      posix_spawnp(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (error == 0) return;
-  pusher_ = 0;
-  throw std::runtime_error(program + ": " + std::strerror(error));
+  if (error != 0) throw std::runtime_error(program + ": " + std::strerror(error));
+  return pid;
 }
 
 // Until then, or until that child has ended (-1: none), or a signal ends everything.
@@ -199,7 +242,8 @@ void Windows::drop_oldest() {
 // luatrace-analyze has said what was wrong.
 void Windows::push_ended(int status) {
   pusher_ = 0;
-  WIFEXITED(status) && WEXITSTATUS(status) == 0 ? pushed_++ : failed_++;
+  last_failed_ = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  last_failed_ ? failed_++ : pushed_++;
   unlink(waiting_.front().c_str());
   waiting_.pop_front();
   begin_push();

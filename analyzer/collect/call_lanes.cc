@@ -56,25 +56,13 @@ uint64_t CallLanes::running_clock(const CallLane& lane, const Coroutine& co, uin
   return at > suspended ? at - suspended : 0;
 }
 
-SliceFunctionId CallLanes::number_of(FunctionId function) {
-  SliceFunctionId& number = grown(numbers_, function);
-  if (number == kNoSliceFunction) writer_.define(number = ++used_.functions, namer_(function));
+SliceFunctionId CallLanes::defined(FunctionId function) {
+  const SliceFunctionId number = numbers_[function] = ++used_.functions;
+  writer_.define(number, namer_(function));
   return number;
 }
 
 // -- Slices --
-
-uint64_t CallLanes::ns(uint64_t tick) const {
-  return facts_.clock.mono_ns(tick);
-}
-
-// Converts the self time of a call to ns, rounded so that the sum for the function is exact.
-uint64_t CallLanes::self_ns(SliceFunctionId number, uint64_t ticks) {
-  const Clock& clock = facts_.clock;
-  uint64_t& sum = grown(self_ticks_, number);
-  const uint64_t before = sum, after = sum += ticks;
-  return after < before ? clock.ns(ticks) : clock.ns(after) - clock.ns(before);
-}
 
 void CallLanes::arrive(CallLane& lane, uint64_t flow, uint64_t tick) {
   write_open(lane, tick);
@@ -83,7 +71,8 @@ void CallLanes::arrive(CallLane& lane, uint64_t flow, uint64_t tick) {
 
 // Writes the beginning of the outermost slice that is not written yet.
 void CallLanes::write_begin(CallLane& lane, uint64_t tick) {
-  const LaneFrame& frame = lane.open[lane.written++];
+  LaneFrame& frame = lane.open[lane.written++];
+  frame.begin = clip(tick);
   Slice slice;
   if (frame.marker)
     slice = lane.marker;
@@ -92,7 +81,7 @@ void CallLanes::write_begin(CallLane& lane, uint64_t tick) {
   const bool resumed = slice.kind == Slice::kResumed;
   const CallLane* other = resumed ? find(lane.track.stream, slice.coroutine) : nullptr;
   if (other) slice.track = other->track.number;
-  writer_.begin(lane.track, slice, ns(clip(tick)));
+  writer_.begin(lane.track, slice, ns(frame.begin));
 }
 
 // Slices that are still open after the beginning of the range are shown from that beginning.
@@ -113,8 +102,8 @@ void CallLanes::end(CallLane& lane, uint64_t tick, uint64_t running) {
   lane.open.pop_back();
   if (lane.written <= lane.open.size()) return;  // The slice was not in the range.
   lane.written--;
-  const uint64_t own = frame.marker ? 0 : self_ns(number_of(frame.function), frame.self);
-  writer_.end(lane.track, ns(clip(tick)), std::max(facts_.clock.ns(running), own), own);
+  const uint64_t at = clip(tick);
+  writer_.end(lane.track, ns(at), frame.marker ? SliceTimes{} : times(frame, running, at));
 }
 
 // -- Calls and markers --

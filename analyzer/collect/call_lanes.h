@@ -26,6 +26,7 @@ namespace luatrace::analyze {
 enum class LaneState : uint8_t { kOwn, kResumed, kSuspended, kFiltered, kUnknown };
 struct LaneFrame {
   uint64_t running_begin = 0, self = 0;
+  uint64_t begin = 0;  // Tick from which on it is shown, once it is written.
   uint32_t depth = 0;  // Of the call in its coroutine; 0 for a marker.
   FunctionId function;
   bool marker = false;  // Not a call, but a slice that says why the coroutine does not run itself.
@@ -83,14 +84,63 @@ class CallLanes {
     if (lane.state == LaneState::kSuspended) lane.woke = tick;
   }
   void arrive(CallLane& lane, uint64_t flow, uint64_t tick);
+  uint64_t ns(uint64_t tick) const { return facts_.clock.mono_ns(tick); }
+
+  // As begin_call() and end_call() in a run of the coroutine (CallLog::begin_run()), but nothing is
+  // passed to the writer: it gets the function's number, and what end() would get.
+  // Members are read and written one by one, because a wider load of what was just written waits
+  // until that has left the processor's store buffer.
+  SliceFunctionId begin_in_run(CallLane& lane, uint64_t suspended, uint32_t depth,
+                               FunctionId function, uint64_t now) {
+    LaneFrame& frame = lane.open.append();
+    frame.running_begin = now > suspended ? now - suspended : 0;
+    frame.self = 0;
+    frame.begin = now;
+    frame.depth = depth;
+    frame.function = function;
+    frame.marker = false;
+    lane.written++;
+    return number_of(function);
+  }
+  SliceTimes end_in_run(CallLane& lane, uint64_t suspended, uint64_t now) {
+    const LaneFrame& frame = lane.open.back();
+    const uint64_t clock = now > suspended ? now - suspended : 0;
+    const uint64_t running = clock - std::min(clock, frame.running_begin);
+    lane.open.pop_back();
+    lane.written--;
+    return times(frame, running, now);
+  }
 
  private:
+  // Of functions, by number: ticks of self time written so far, and the same in ns.
+  struct Written {
+    uint64_t ticks = 0, ns = 0;
+  };
   std::shared_ptr<const std::string> command(ProcessId process);
   uint64_t running_clock(const CallLane& lane, const Coroutine& co, uint64_t now) const;
   uint64_t clip(uint64_t tick) const { return std::clamp(tick, from_, to_); }
-  uint64_t self_ns(SliceFunctionId number, uint64_t ticks);
-  uint64_t ns(uint64_t tick) const;
-  SliceFunctionId number_of(FunctionId function);
+  // Converts the self time of a call to ns, rounded so that the sum for the function is exact.
+  uint64_t self_ns(SliceFunctionId number, uint64_t ticks) {
+    if (!ticks) return 0;
+    Written& sum = grown(self_, number);
+    const uint64_t before_ns = sum.ns;
+    sum.ns = facts_.clock.ns(sum.ticks += ticks);
+    return sum.ticks < ticks ? facts_.clock.ns(ticks) : sum.ns - before_ns;
+  }
+  // Of the call that ends at this tick. What is not running time is suspended time, in ticks: the
+  // difference of rounded times would be 1 ns now and then.
+  [[gnu::always_inline]] SliceTimes times(const LaneFrame& frame, uint64_t running, uint64_t tick) {
+    const uint64_t own = self_ns(number_of(frame.function), frame.self);
+    const uint64_t wall = tick - frame.begin;
+    const uint64_t suspended = wall - std::min(wall, std::max(running, frame.self));
+    return {std::max(facts_.clock.ns(running), own), own,
+            suspended ? facts_.clock.ns(suspended) : 0};
+  }
+  SliceFunctionId number_of(FunctionId function) {
+    const SliceFunctionId number = grown(numbers_, function);
+    return number == kNoSliceFunction ? defined(function) : number;
+  }
+  SliceFunctionId defined(FunctionId function);
   void write_begin(CallLane& lane, uint64_t tick);
   void write_open(CallLane& lane, uint64_t tick);
   void push(CallLane& lane, LaneFrame frame, uint64_t tick);
@@ -103,7 +153,7 @@ class CallLanes {
   Namer namer_;
   std::unordered_map<uint64_t, CallLane> lanes_;
   std::vector<SliceFunctionId> numbers_;  // By function of the file.
-  std::vector<uint64_t> self_ticks_;      // By number: ticks of self time written so far.
+  std::vector<Written> self_;             // By number.
   std::unordered_map<ProcessId, std::shared_ptr<const std::string>, RandomHash> commands_;
 };
 

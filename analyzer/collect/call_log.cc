@@ -9,7 +9,7 @@ namespace luatrace::analyze {
 
 CallLane& CallLog::lane(StreamId stream, CoroutineId coroutine, ThreadId tid) {
   auto [lane, fresh] = lanes_.get(stream, coroutine, tid);
-  if (fresh) chains_[stream].set_lane(coroutine, &lane);
+  if (fresh) chain(stream).set_lane(coroutine, &lane);
   return lane;
 }
 
@@ -25,7 +25,7 @@ void CallLog::opened(const Coroutine& co, StreamId stream, ThreadId tid, Functio
   lanes_.begin_call(l, co, {co.top, function}, now);
   if (!first) return;
   // From now on the resumer waits for this coroutine.
-  Chain& chain = chains_[stream];
+  Chain& chain = this->chain(stream);
   const bool resumed = chain.size() > 1 && chain.current().coroutine == co.id;
   const CallLane* by = resumed ? chain[chain.last() - 1].lane : nullptr;
   // With own_stacks_ the resumer has waited since the resume.
@@ -41,7 +41,7 @@ void CallLog::closed(const Coroutine& co, StreamId stream, uint64_t now, const C
   lanes_.end_marker(*l, now);
   if (l->open.empty() || l->open.back().depth != co.top) return;
   lanes_.end_call(*l, co, now);
-  if (l->open.empty()) calls_changed(chains_[stream], co.id, now);
+  if (l->open.empty()) calls_changed(chain(stream), co.id, now);
 }
 
 // Calls that are shown as before continue. The other shown calls end, and the new ones begin.
@@ -59,19 +59,20 @@ void CallLog::moved(const Coroutine& co, StreamId stream, ThreadId tid, uint64_t
   lanes_.end_marker(l, now);
   while (l.open.size() > same) lanes_.end_call(l, co, now);
   for (; same < open.size(); same++) lanes_.begin_call(l, co, open[same], now);
-  calls_changed(chains_[stream], co.id, now);
+  calls_changed(chain(stream), co.id, now);
 }
 
 void CallLog::gone(const Coroutine& co, StreamId stream, uint64_t now) {
   CallLane* l = lanes_.find(stream, co.id);
   if (!l) return;
-  chains_[stream].set_lane(co.id, nullptr);
+  chain(stream).set_lane(co.id, nullptr);
   lanes_.erase(*l, now);
 }
 
 void CallLog::finish() {
   lanes_.clear();
   chains_.clear();
+  last_chain_ = nullptr;
 }
 
 // -- Runs --
@@ -80,18 +81,20 @@ void CallLog::finish() {
 // can then change more than the lane itself, and a run ends with it.
 bool CallLog::begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) {
   if (now <= lanes_.from() || until >= lanes_.to()) return false;
-  Chain& chain = chains_[stream];
+  Chain& chain = this->chain(stream);
   if (chain.empty() || chain.current().coroutine != co.id) return false;
   CallLane* l = chain.current().lane;
   if (!l || l->state != LaneState::kOwn || l->early || l->open.empty()) return false;
   if (l->open.back().marker || l->open[0].depth != 1 || l->written != l->open.size()) return false;
+  l->suspended = co.suspended;
   run_ = {l, &chain, now};
   return true;
 }
 
-void CallLog::run_opened(const Coroutine& co, ThreadId, const Open& call, uint64_t now) {
+void CallLog::run_opened(const Coroutine& co, ThreadId, uint32_t depth, FunctionId function,
+                         uint64_t now) {
   add_run_time(now);
-  lanes_.begin_call(*run_.lane, co, call, now);
+  lanes_.begin_call(*run_.lane, co, {depth, function}, now);
 }
 
 void CallLog::run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd&) {
@@ -213,7 +216,7 @@ void CallLog::switched(FilteredProfile::Machine& machine, StreamId stream, Chain
 void CallLog::add_self_time(FilteredProfile::Machine& machine, StreamId stream, uint64_t from,
                             uint64_t to, Owner owner) {
   // The chain is empty if calls were reported before any time passed.
-  Chain& chain = chains_[stream];
+  Chain& chain = this->chain(stream);
   if (chain.empty() || chain.current().coroutine != machine.current().id)
     switched(machine, stream, chain, from);
   if (CallLane* current = chain.current().lane; current && to > lanes_.from())

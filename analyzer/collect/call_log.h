@@ -37,8 +37,26 @@ class CallLog : public CallObserver {
                      Owner owner) override;
   void gone(const Coroutine& co, StreamId stream, uint64_t now) override;
   bool begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) override;
-  void run_opened(const Coroutine& co, ThreadId tid, const Open& call, uint64_t now) override;
+  void run_opened(const Coroutine& co, ThreadId tid, uint32_t depth, FunctionId function,
+                  uint64_t now) override;
   void run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd& end) override;
+
+  // The same for an observer that needs no writer in runs. open_in_run() returns the number of the
+  // function. If the call at this depth is shown, close_in_run() calls write(times).
+  SliceFunctionId open_in_run(const Coroutine& co, uint32_t depth, FunctionId function,
+                              uint64_t now) {
+    add_run_time(now);
+    return lanes_.begin_in_run(*run_.lane, co.suspended, depth, function, now);
+  }
+  template <class Write>
+  void close_in_run(const Coroutine& co, uint32_t depth, uint64_t now, Write write) {
+    add_run_time(now);
+    if (run_.lane->open.back().depth != depth) return;
+    write(lanes_.end_in_run(*run_.lane, co.suspended, now));
+    if (run_.lane->open.empty()) calls_changed(*run_.chain, co.id, now);
+  }
+  const Track& track_of_run() const { return run_.lane->track; }
+  uint64_t ns(uint64_t tick) const { return lanes_.ns(tick); }
 
   void finish();
 
@@ -57,6 +75,13 @@ class CallLog : public CallObserver {
   void add_run_time(uint64_t now) {
     run_.lane->open.back().self += now - std::exchange(run_.since, now);
   }
+  Chain& chain(StreamId stream) {
+    if (stream != last_stream_ || !last_chain_) {
+      last_stream_ = stream;
+      last_chain_ = &chains_[stream];
+    }
+    return *last_chain_;
+  }
   CallLane& lane(StreamId stream, CoroutineId coroutine, ThreadId tid);
   void switched(FilteredProfile::Machine& machine, StreamId stream, Chain& chain, uint64_t tick);
   bool follow(FilteredProfile::Machine& machine, Chain& chain, CallLane* to, bool resumes,
@@ -74,6 +99,8 @@ class CallLog : public CallObserver {
   CallLanes lanes_;
   Run run_;
   std::unordered_map<StreamId, Chain, RandomHash> chains_;
+  StreamId last_stream_;
+  Chain* last_chain_ = nullptr;  // That of last_stream_.
 };
 
 }  // namespace luatrace::analyze

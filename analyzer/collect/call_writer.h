@@ -65,6 +65,11 @@ struct Slice {
   uint64_t track = 0;  // kResumed: number of that coroutine's track; 0: it has none.
 };
 
+// Of a call that ends: inclusive and self time, and how long its coroutine was suspended meanwhile.
+struct SliceTimes {
+  uint64_t inclusive_ns = 0, self_ns = 0, suspended_ns = 0;
+};
+
 class CallWriter {
  public:
   virtual ~CallWriter() = default;
@@ -72,8 +77,8 @@ class CallWriter {
   virtual void define(SliceFunctionId function, const FrameName& name) = 0;
   virtual void track(const Track& track, const TrackNames& names) = 0;
   virtual void begin(const Track& track, const Slice& slice, uint64_t ns) = 0;
-  // The innermost open slice ends. inclusive_ns, self_ns: inclusive and self time, of a call only.
-  virtual void end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) = 0;
+  // The innermost open slice ends. times: of a call only.
+  virtual void end(const Track& track, uint64_t ns, const SliceTimes& times) = 0;
   // An arrow ends on this track.
   virtual void arrive(const Track&, uint64_t /*flow*/, uint64_t /*ns*/) {}
   // The coroutine is gone: no more slices follow on the track. Not called for coroutines that are

@@ -297,18 +297,6 @@ bool FilteredProfile::report_run(Coroutine& co, uint64_t now, uint64_t until) {
   return true;
 }
 
-void FilteredProfile::report_run_opened(const Coroutine& co, uint32_t index, uint64_t now) {
-  const Place p = place(co, index);
-  if (!p.shown) return;
-  for (auto* o : calls) o->run_opened(co, scope_.tid(), {index, p.function}, now);
-}
-
-void FilteredProfile::report_run_closed(const Coroutine& co, uint32_t index, uint64_t now,
-                                        uint64_t running) {
-  const CallEnd end{CallEnding::kReturn, running != kNotSeen, run_.request, co.inside};
-  for (auto* o : calls) o->run_closed(co, index, now, end);
-}
-
 void FilteredProfile::end_run(uint64_t from, uint64_t to) {
   if (requests) add_run_to_request(stream_->machine->current(), from, to);
   if (!run_.in_range) return;

@@ -66,7 +66,8 @@ class CallObserver {
   virtual bool begin_run(const Coroutine&, StreamId, uint64_t /*now*/, uint64_t /*until*/) {
     return false;
   }
-  virtual void run_opened(const Coroutine&, ThreadId, const Open&, uint64_t /*now*/) {}
+  virtual void run_opened(const Coroutine&, ThreadId, uint32_t /*depth*/, FunctionId,
+                          uint64_t /*now*/) {}
   virtual void run_closed(const Coroutine&, uint32_t /*depth*/, uint64_t /*now*/, const CallEnd&) {}
 };
 
@@ -236,8 +237,16 @@ class FilteredProfile {
   void leave_call(Coroutine& co, uint64_t now, uint64_t running);
   void report_end(const Coroutine& co, uint64_t now, bool begun);
   bool report_run(Coroutine& co, uint64_t now, uint64_t until);
-  void report_run_opened(const Coroutine& co, uint32_t index, uint64_t now);
-  void report_run_closed(const Coroutine& co, uint32_t index, uint64_t now, uint64_t running);
+  // In a run that is reported: report_run().
+  void report_run_opened(const Coroutine& co, uint32_t index, uint64_t now) {
+    const Place p = place(co, index);
+    if (!p.shown) return;
+    for (auto* o : calls) o->run_opened(co, scope_.tid(), index, p.function, now);
+  }
+  void report_run_closed(const Coroutine& co, uint32_t index, uint64_t now, uint64_t running) {
+    const CallEnd end{CallEnding::kReturn, running != kNotSeen, run_.request, co.inside};
+    for (auto* o : calls) o->run_closed(co, index, now, end);
+  }
   bool has_owner(Coroutine& co, uint32_t index);
   Place place(const Coroutine& co, uint32_t index) const {
     return placement_[co.frames[index].node];

@@ -121,17 +121,6 @@ NodeId Placement::plain_fold(NodeId node) const {
   return it == folds_.end() ? node : it->second;
 }
 
-// Only the fields that callers other than enter_plain() need.
-Place Placement::plain_place(NodeId node) const {
-  const FunctionId function(raw_[node].function);
-  Place p;
-  p.out = node;
-  p.own = node && function != kCoroutineFunction;
-  p.shown = function >= kFirstFunction && !groups_.has(function);
-  if (p.shown) p.function = function;
-  return p;
-}
-
 Place Placement::place(uint32_t raw) {
   const FunctionId function = function_of(raw);
   const Place& above = places_[raw_[NodeId(raw)].parent];

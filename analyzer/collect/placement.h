@@ -128,7 +128,16 @@ class Placement final : public CalledFunctions {
   }
   NodeId enter_plain_base(NodeId node, FunctionId function);
   NodeId plain_fold(NodeId node) const;
-  Place plain_place(NodeId node) const;
+  // Only the fields that callers other than enter_plain() need.
+  Place plain_place(NodeId node) const {
+    const FunctionId function(raw_[node].function);
+    Place p;
+    p.out = node;
+    p.own = node && function != kCoroutineFunction;
+    p.shown = function >= kFirstFunction && !groups_.has(function);
+    if (p.shown) p.function = function;
+    return p;
+  }
   Place place(uint32_t raw);
   bool selects_functions() const;
   void place_function(Place& p, uint32_t raw);

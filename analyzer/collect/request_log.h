@@ -52,7 +52,7 @@ class RequestStream {
   // The same if calls were open all the time.
   RequestId ran_calls(Coroutine& co, uint64_t from, uint64_t to, const Clock& clock);
   // What calls of this function are.
-  VmWork vm_work(FunctionId function) { return rules_.of(function, called_).work; }
+  VmWork vm_work(FunctionId function) { return rules_.work(function, called_); }
   // Calls of the VM's own ended in the coroutine, whose time has passed.
   void worked(const Coroutine& co, VmWork work, uint64_t ns);
   // A call of the coroutine runs now; reported: in a stack report.

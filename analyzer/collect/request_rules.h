@@ -96,6 +96,10 @@ class RequestRules {
   bool by_coroutine() const { return by_coroutine_; }
   bool by_call() const { return !by_host() && !by_coroutine(); }
   RequestRule of(FunctionId function, const CalledFunctions& called);
+  VmWork work(FunctionId function, const CalledFunctions& called) {
+    const bool known = function < rules_.size() && rules_[function].known;
+    return known ? rules_[function].work : of(function, called).work;
+  }
   // Names may have come that were not known before.
   void forget() { rules_.clear(); }
 

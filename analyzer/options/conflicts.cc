@@ -64,7 +64,7 @@ constexpr Refuses kRefuses[] = {
      "compares two profiles, in --report, --tree, --flame, --page, --folded, --json and --csv",
      "callers callees hist slow waits requests request slow-requests request-by turns threads "
      "timeline symbols info compensate format push dump convert"},
-    {"bucket", "divides the sums of whole traces", "diff group-by page symbols"},
+    {"bucket", "divides the sums of whole traces", "diff page symbols"},
     {"requests", "shows all of each request", kCallFilters},
     {"slow-requests", "shows all of each request", kCallFilters},
     {"request", "shows all of each request", kCallFilters},
@@ -74,6 +74,7 @@ constexpr Refuses kRefuses[] = {
     {"dump", "prints all events as they are", kEvents, true},
     {"jit", "shows only what the compiler did", kCompiler, true},
     {"convert", "writes all events as they are", kEvents, true},
+    {"compact", "rewrites saved profiles", "strict quiet progress color width jobs", true},
 };
 
 bool has_word(const char* words, const std::string& word) {

@@ -139,6 +139,9 @@ constexpr OptionSpec kOwnOptions[] = {
      "They begin at multiples of LENGTH in UTC. The sums do not change. -r and --timeline work on such profiles, also for --diff, "
      "and merged profiles keep them. Of profiles that have buckets already, LENGTH is a multiple of theirs: minutes become hours. "
      "none: leave them out. --timeline of a sampled trace needs it, too.", "1m 5m 1h 24h none", Complete::kNothing, true},
+    {kCompare, "compact", 0, "LENGTH", false, false, "make the time buckets of saved profiles longer, in their files",
+     "Minutes become hours; the sums do not change. Each file is replaced as a whole, and one whose buckets are that long or longer stays as it is.",
+     "5m 1h 24h", Complete::kNothing, true},
 
     {kOutputs, "flame", 0, "FILE", true, false, "write the flame graph as a page (default: trace.html next to the trace)",
      "With --diff, colours show what has changed. See --page.", nullptr, Complete::kFile},

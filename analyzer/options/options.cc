@@ -355,15 +355,20 @@ void check_operands(const Given& given, const Options& o) {
   }
 }
 
-void read_bucket(const Given& given, Options& o) {
-  const auto text = given.last("bucket");
-  o.no_buckets = text == "none";
-  if (!text || o.no_buckets) return;
-  o.bucket_ns = parse_time(*text, "--bucket");
-  if (!is_bucket_width(o.bucket_ns))
-    throw UsageError("--bucket: invalid length '" + *text +
+uint64_t read_width(const std::string& text, const std::string& option) {
+  const uint64_t width = parse_time(text, option);
+  if (!is_bucket_width(width))
+    throw UsageError(option + ": invalid length '" + text +
                      "'; a day must be a multiple of it, and it must be 1s or more: 1m, 5m, 1h, "
                      "24h");
+  return width;
+}
+
+void read_bucket(const Given& given, Options& o) {
+  if (const auto text = given.last("compact")) o.compact_ns = read_width(*text, "--compact");
+  const auto text = given.last("bucket");
+  o.no_buckets = text == "none";
+  if (text && !o.no_buckets) o.bucket_ns = read_width(*text, "--bucket");
 }
 
 Options read(const Given& given) {
@@ -400,6 +405,8 @@ Options read(const Given& given) {
   check_operands(given, o);
   check_paths(o);
   if (o.convert && o.files.size() != 1) throw UsageError("--convert needs exactly one trace");
+  if (o.compact_ns && std::find(o.files.begin(), o.files.end(), "-") != o.files.end())
+    throw UsageError("--compact rewrites files, and - is standard input");
   refuse_conflicts(given, o);
   for (const auto& text : o.fail_if) Condition check_it(text, !o.diff.empty());
   return o;

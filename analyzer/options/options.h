@@ -43,6 +43,7 @@ struct Options : ReadOptions {
   PageOptions page;
   std::optional<std::string> save_profile;
   bool no_buckets = false;        // --bucket none
+  uint64_t compact_ns = 0;        // --compact
   std::vector<std::string> diff;  // The baseline to compare with.
   std::vector<std::string> fail_if;
   bool allow_missing = false;  // Functions of fail_if need not occur.

@@ -103,7 +103,11 @@ void print_sampled_head(std::ostream& out, const Report& r, size_t width) {
 }
 
 void print_head(std::ostream& out, const Report& r, size_t width) {
-  for (const auto& file : r.files) print_file(out, file, width);
+  constexpr size_t kMaxFiles = 5;  // A fleet has thousands.
+  for (size_t i = 0; i < r.files.size() && i < kMaxFiles; i++) print_file(out, r.files[i], width);
+  if (r.files.size() > kMaxFiles)
+    row(out, "", format_count(r.files.size() - kMaxFiles) + " more traces: --info lists all",
+        width);
   if (r.is_sampled()) return print_sampled_head(out, r, width);
   auto events = static_cast<double>(r.trust.events);
   double seconds = static_cast<double>(r.duration_ns) / 1e9;

@@ -123,6 +123,12 @@ same "samples of that hour of both days" '[3000,0,1800,1800,18,18]' "$(counts ho
 same "samples, filtered" '[1200,600,600,600,6,6]' "$(counts f2.p -r 14:00~15:00)"
 same "samples: functions of an hour of the trace" "$("$analyze" -q --json mon.samples -r 14:00~14:59:59 | jq .functions)" \
   "$("$analyze" -q --json mon.samples.p -r 14:00~15:00 | jq .functions)"
+"$analyze" -q mon.samples --group-by thread --bucket 1m --save-profile threads.p || fail "samples: --group-by with --bucket"
+groups() { "$analyze" -q --json "$@" | jq -c '[.functions[]|[.name,.kind,.self_ns/1e9,.samples]]|sort'; }
+same "samples: groups of an hour" "$(groups mon.samples --group-by thread -r 14:00~14:59:59)" "$(groups threads.p -r 14:00~15:00)"
+wrong_groups=0
+"$analyze" -q threads.p mon.samples.p --save-profile x 2>err || wrong_groups=$?
+same "samples: groups and none" 1 $wrong_groups
 same "samples: --diff" '[["f1",0],["f2",6]]' \
   "$("$analyze" -q tue.samples.p -r 14:00~15:00 --diff mon.samples.p --json | jq -c '[.diff[]|[.name,.self_delta_ns/1e9]]|sort')"
 status=0
@@ -139,7 +145,7 @@ wrong "--bucket: invalid length '1ms'" mon.txt --bucket 1ms --save-profile x
 wrong "--bucket: 'often' is not a time" mon.txt --bucket often --save-profile x
 wrong "--bucket cannot be combined with a filter for mon.txt" mon.txt -F f2 --bucket 1m --save-profile x
 wrong "--bucket cannot be combined with --threads for mon.txt" mon.txt --threads --bucket 1m --save-profile x
-wrong "--group-by cannot be combined with --bucket" mon.txt --group-by file --bucket 1m --save-profile x
+wrong "--bucket cannot be combined with --group-by for mon.txt" mon.txt --group-by file --bucket 1m --save-profile x
 wrong "mon.plain has no time buckets, mon.p has time buckets of 1m" mon.p mon.plain --save-profile x
 wrong "hours.p has time buckets of 1h, mon.p has time buckets of 1m" mon.p hours.p --save-profile x
 wrong "hours.p has time buckets of 1h, mon.p has time buckets of 1m" mon.p hours.p --timeline
@@ -154,7 +160,6 @@ wrong "mon.waits.p has samples of blocked time, mon.samples.p has samples of CPU
 wrong "mon.samples.p has samples of CPU time, mon.p has events" mon.p mon.samples.p --save-profile x
 wrong "mon.samples.plain has no time buckets, mon.samples.p has time buckets of 1m" mon.samples.p mon.samples.plain --save-profile x
 wrong "--timeline: mon.samples has samples, .*: give --bucket LENGTH, too" mon.samples --timeline
-wrong "--group-by cannot be combined with --bucket" mon.samples --group-by file --bucket 1m --save-profile x
 wrong "mon.p: a saved profile has no events, which a filter needs" mon.p -F f2
 [ ! -e x ] || fail "x was written"
 head -c 9000 mon.p >cut.p

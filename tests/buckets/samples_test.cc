@@ -85,6 +85,17 @@ const std::vector<std::pair<const char*, Choose>> kChoices = {
     {"--coroutines", [](auto& o) { o.filter.mode = CoroutineMode::kSeparate; }},
     {"--off-cpu", [](auto& o) { o.off_cpu = true; }},
     {"--max-nodes", [](auto& o) { o.max_nodes = 20; }},
+    {"--group-by thread", [](auto& o) { o.filter.group = GroupBy::kThread; }},
+    {"--group-by process", [](auto& o) { o.filter.group = GroupBy::kProcess; }},
+    {"--group-by vm", [](auto& o) { o.filter.group = GroupBy::kVm; }},
+    {"--group-by coroutine", [](auto& o) { o.filter.group = GroupBy::kCoroutine; }},
+    {"--group-by file", [](auto& o) { o.filter.group = GroupBy::kFile; }},
+    {"--group-by phase", [](auto& o) { o.filter.group = GroupBy::kPhase; }},
+    {"--group-by thread -F",
+     [](auto& o) {
+       o.filter.group = GroupBy::kThread;
+       o.filter.only = {"f2"};
+     }},
 };
 
 Report chosen(const File& trace, const Choose& choose, PipelineOptions options) {

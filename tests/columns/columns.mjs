@@ -171,3 +171,41 @@ test("complete or nothing", async () => {
   assert.equal(write(trace, other, ["--force"]).status, 0);
   assert.equal(write(trace, other).status, 0);
 });
+
+// Of ticks that are no whole ns, in runs and in calls that are taken one by one.
+test("times are rounded one by one: what was not suspended has no suspended time", async () => {
+  const trace = scratch("thirds.txt"), mult = 715827883n, ns = (ticks) => Number((BigInt(ticks) * mult) >> 31n);
+  const lines = [], expected = [];
+  let t = 100;
+  for (let i = 0; i < 400; i++) {
+    const begin = t + 1 + (i % 5), length = 1 + (i % 11), away = i % 100 === 50 ? 1000 + i : 0;
+    lines.push(`${begin} 1 entry 2`);
+    if (away) lines.push(`${begin} 1 suspend yield`, `${begin + away} 1 resume 2`);
+    t = begin + away + length;
+    lines.push(i % 7 ? `${t} 1 return 2` : `${t} 1 tail 2`);
+    expected.push(["inner", ns(begin), ns(length), ns(away), i % 7 ? "return" : "tail call"]);
+  }
+  writeFileSync(trace, `#luatrace-text 1
+clock monotonic mult=${mult} shift=31 start=0 mono=0 real=0
+process 1 pid=10 exe="/x" cmd="x"
+stream 1 process=1 tid=10 recording=1 luajit="LuaJIT 2.1"
+func 1:1 lua line=1 last=9 chunk="@a.lua" name="outer"
+func 1:2 lua line=2 last=3 chunk="@a.lua" name="inner"
+0 1 ringblock co=1 tid=10 rec=1
+0 1 start rec=1 flags=0x1
+0 1 create 2
+10 1 resume 2
+20 1 entry 1
+${lines.join("\n")}
+${t + 10} 1 return 1
+${t + 20} 1 suspend done
+${t + 30} 1 stop close
+end exit=0
+`);
+  const { calls } = await check(trace, [], 1);
+  const outer = calls.pop(), away = 4 * 1000 + 50 + 150 + 250 + 350;
+  // Self times are rounded so that their sum is exact: by up to 1 ns up.
+  calls.forEach((c, i) => (expected[i][2] = Math.max(expected[i][2], c.self_ns)));
+  assert.deepEqual(calls.map((c) => [c.function.split(" ")[0], c.start_ns, c.inclusive_ns, c.suspended_ns, c.end]), expected);
+  assert.deepEqual([outer.inclusive_ns, outer.suspended_ns], [ns(t + 10 - 20 - away), ns(away)]);
+});

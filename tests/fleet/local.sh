@@ -72,3 +72,9 @@ for condition in 'calls(f1) > 5' 'calls(f1) > 1000000' 'self(f2) > 1% and p99(f2
   done
 done
 same "verdicts of traces and of their profile" "$(grep -v '^luatrace' verdicts | xargs)" "4 4 0 0 4 4 0 0"
+
+# The summary of many traces does not begin with pages of their names.
+"$analyze" out.profile >summary
+grep -x " *4 more traces: --info lists all" summary >/dev/null || fail "the summary: $(cat summary)"
+same "traces in the summary" 5 "$(grep -c '^trace ' summary)"
+same "traces of --info" 9 "$("$analyze" --info out.profile | grep -c '^trace ')"

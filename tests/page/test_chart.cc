@@ -67,7 +67,7 @@ class Program {
     const Open call = open_.back();
     open_.pop_back();
     const uint64_t length = now_ - call.begin;
-    writer_.end(track, now_, length - call.suspended, call.self);
+    writer_.end(track, now_, {length - call.suspended, call.self});
     if (!open_.empty()) open_.back().suspended += call.suspended;
     sums.calls++;
     sums.self_ns += call.self;
@@ -79,7 +79,7 @@ class Program {
     writer_.begin(track, slice, now_);
     const uint64_t ns = wait();
     now_ += ns;
-    writer_.end(track, now_, 0, 0);
+    writer_.end(track, now_, {});
     open_.back().suspended += ns;
     sums.suspended[track_name(track, false)] += ns;
   }
@@ -201,9 +201,9 @@ TEST(Chart, ShortCallsInARowAreOneBlock) {
   writer.begin(track, {Slice::kCall, SliceFunctionId(1), {}}, 0);
   for (uint64_t i = 0; i < 1000; i++) {
     writer.begin(track, {Slice::kCall, SliceFunctionId(1), {}}, 1000 + 10 * i);
-    writer.end(track, 1000 + 10 * i + 9, 9, 9);
+    writer.end(track, 1000 + 10 * i + 9, {9, 9});
   }
-  writer.end(track, 20000, 20000, 11000);
+  writer.end(track, 20000, {20000, 11000});
   const FlameChart chart = writer.take();
   ASSERT_EQ(chart.tracks.size(), 1u);
   const auto& slices = chart.tracks[0].slices;
@@ -227,11 +227,11 @@ TEST(Chart, CountsResumesAndNamesTheResumer) {
   writer.begin(two, {Slice::kCall, SliceFunctionId(1), {}}, 10);
   for (uint64_t at : {10, 50}) {
     writer.begin(one, {Slice::kResumed, {}, CoroutineId(7), 0, two.number}, at);
-    writer.end(one, at + 20, 0, 0);
+    writer.end(one, at + 20, {});
   }
-  writer.end(two, 70, 60, 60);
+  writer.end(two, 70, {60, 60});
   writer.leave(two);
-  writer.end(one, 100, 100, 60);
+  writer.end(one, 100, {100, 60});
   const FlameChart chart = writer.take();
   ASSERT_EQ(chart.tracks.size(), 2u);
   EXPECT_EQ(chart.tracks[1].resumes, 2u);
@@ -247,7 +247,7 @@ TEST(Chart, FilesOfOtherTimesAreAligned) {
     track.number = number;
     writer.track(track, kNames);
     writer.begin(track, {Slice::kCall, SliceFunctionId(1), {}}, begin);
-    writer.end(track, begin + 100, 100, 100);
+    writer.end(track, begin + 100, {100, 100});
     writer.end_file(0);
   };
   ChartWriter far(0), near(0);

@@ -90,6 +90,52 @@ test("the server is away: windows wait in the spool, and none is sent twice", as
   assert.deepEqual(left(), []);
 });
 
+test("windows that the server does not take: status 1", async (t) => {
+  const server = await start(() => ({ status: 404 }));
+  t.after(() => server.stop());
+  const { child, ended } = await record(t, server.url, ["--every", "1s", "-d", "100ms"]);
+  await until(() => server.requests.length >= 2);
+  child.kill("SIGKILL");
+  const { status, err } = await ended;
+  assert.match(err, /0 windows pushed, [1-9]\d* not/);
+  assert.equal(status, 1, err);
+});
+
+test("a full spool: what does not fit is missing, status 1", async (t) => {
+  const server = await start(() => ({ status: 503 }));
+  t.after(() => server.stop());
+  const spool = path.join(SCRATCH, "small");
+  const { child, ended } = await record(t, server.url, ["--every", "1s", "-d", "100ms", "--push-spool", spool, "--push-spool-limit", "1K"]);
+  await new Promise((done) => setTimeout(done, 2500));
+  child.kill("SIGKILL");
+  const { status, err } = await ended;
+  assert.match(err, /0 windows pushed, [1-9]\d* not/);
+  assert.match(err, /full: \d+ bytes are in it, \d+ more are over the limit of 1024/);
+  assert.equal(status, 1, err);
+});
+
+test("wrong options are refused before anything is recorded", async (t) => {
+  for (const [url, args, message] of [
+    ["http://127.0.0.1:1/nowhere", [], /it is not known what the server takes at '\/nowhere'/],
+    ["ftp://127.0.0.1/ingest", [], /the URL must be http/],
+    ["http://u:p@127.0.0.1:1/ingest", [], /--push-headers FILE/],
+    ["http://127.0.0.1:1/ingest", ["--push-headers", "/nonexistent"], /cannot read: No such file/],
+    ["http://127.0.0.1:1/ingest", ["--label", "x"], /--label: invalid value 'x'/]]) {
+    const child = spawn(LUAJIT, [program], { stdio: "ignore" });
+    t.after(() => child.kill("SIGKILL"));
+    const recorder = spawn(RECORD, ["--push", url, "-p", String(child.pid), "--every", "20s", ...args],
+      { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, TMPDIR: SCRATCH } });
+    t.after(() => recorder.kill("SIGKILL"));
+    let err = "";
+    recorder.stderr.on("data", (text) => (err += text));
+    assert.equal(await new Promise((done) => recorder.on("close", done)), 125, err);
+    assert.match(err, message);
+    assert.doesNotMatch(err, /windows? pushed/);
+    child.kill("SIGKILL");
+  }
+  assert.deepEqual(left(), []);
+});
+
 test("wrong use", async () => {
   for (const [args, message] of [
     [["--push", "http://127.0.0.1:1/ingest", "-o", "x", "-p", "1"], /--push excludes --output/],

@@ -86,43 +86,90 @@ void CallRows::leave(const Track& track) {
   tracks_.erase(track.number);
 }
 
-void CallRows::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) {
+[[gnu::always_inline]] inline void CallRows::put_call(const OpenSlice& slice,
+                                                      SliceFunctionId caller,
+                                                      const SliceTimes& times, const CallEnd& end) {
+  const auto put = [this](Column column, uint64_t value) {
+    table_.put(column, static_cast<int64_t>(value));
+  };
+  put(kThread, slice.tid);
+  table_.put(kFunction, name_id(kFunction, slice.function));
+  table_.put(kCaller, name_id(kCaller, caller));
+  put(kStart, slice.start_ns + to_real_);
+  put(kInclusive, times.inclusive_ns);
+  put(kSelf, times.self_ns);
+  put(kSuspended, times.suspended_ns);
+  table_.put(kBeginning, beginnings_[end.begun]);
+  table_.put(kEnd, ends_[static_cast<size_t>(end.ending)]);
+  put(kInside, end.inside);
+  table_.end_row();
+}
+
+void CallRows::end(const Track& track, uint64_t, const SliceTimes& times) {
   TrackState& s = state(track.number);
   const OpenSlice slice = s.open.back();
   s.open.pop_back();
   if (slice.kind != Slice::kCall) return;
   if (group_ != table_.group()) new_group();
-  const SliceFunctionId caller = s.open.empty() ? s.resumed_by : s.open.back().function;
-  const Clock& clock = facts_.clock;
-  const uint64_t to_real = clock.start_real_ns ? clock.start_real_ns - clock.start_mono_ns : 0;
-  const uint64_t wall_ns = ns - std::min(ns, slice.start_ns);
-  const auto put = [this](Column column, uint64_t value) {
-    table_.put(column, static_cast<int64_t>(value));
-  };
+  put_common(track);
+  put_call(slice, s.caller(), times, end_);
+}
+
+// What is the same for all calls of a run.
+void CallRows::put_common(const Track& track) {
   table_.put(kFile, path_id_);
   table_.put(kHost, host_id_);
   table_.put(kProcess, track.pid);
-  put(kThread, slice.tid);
-  put(kVm, track.stream);
-  put(kCoroutine, track.coroutine);
-  put(kRequest, end_.request);
+  table_.put(kVm, track.stream);
+  table_.put(kCoroutine, track.coroutine);
+  table_.put(kRequest, end_.request);
   table_.put(kLabels, labels_id());
-  table_.put(kFunction, name_id(kFunction, slice.function));
-  table_.put(kCaller, name_id(kCaller, caller));
-  put(kStart, slice.start_ns + to_real);
-  put(kInclusive, inclusive_ns);
-  put(kSelf, self_ns);
-  put(kSuspended, wall_ns - std::min(wall_ns, inclusive_ns));
-  table_.put(kBeginning, beginnings_[end_.begun]);
-  table_.put(kEnd, ends_[static_cast<size_t>(end_.ending)]);
-  put(kInside, end_.inside);
-  table_.end_row();
+}
+
+// -- Runs --
+
+bool CallRows::begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) {
+  if (!log_.begin_run(co, stream, now, until)) return false;
+  run_ = &state(log_.track_of_run().number);
+  has_common_ = false;
+  return true;
+}
+
+void CallRows::run_opened(const Coroutine& co, ThreadId tid, uint32_t depth, FunctionId function,
+                          uint64_t now) {
+  const SliceFunctionId number = log_.open_in_run(co, depth, function, now);
+  OpenSlice& slice = run_->open.append();
+  slice.kind = Slice::kCall;
+  slice.function = number;
+  slice.tid = tid;
+  slice.start_ns = log_.ns(now);
+}
+
+void CallRows::run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd& end) {
+  log_.close_in_run(co, depth, now, [&](const SliceTimes& times) {
+    const OpenSlice& slice = run_->open.back();
+    run_->open.pop_back();
+    if (group_ != table_.group()) new_group();
+    if (!has_common_) put_common_of_run(co, end);
+    put_call(slice, run_->caller(), times, end);
+  });
+}
+
+void CallRows::put_common_of_run(const Coroutine& co, const CallEnd& end) {
+  end_ = end;
+  ending_ = &co;
+  put_common(log_.track_of_run());
+  ending_ = nullptr;
+  has_common_ = true;
 }
 
 // -- Texts --
 
 void CallRows::new_group() {
   group_ = table_.group();
+  has_common_ = false;
+  const Clock& clock = facts_.clock;
+  to_real_ = clock.start_real_ns ? clock.start_real_ns - clock.start_mono_ns : 0;
   path_id_ = table_.text_id(kFile, path_);
   host_id_ = table_.text_id(kHost, host_);
   beginnings_[0] = table_.text_id(kBeginning, "unseen");
@@ -134,12 +181,10 @@ void CallRows::new_group() {
   no_labels_id_ = table_.text_id(kLabels, "{}");
 }
 
-int64_t CallRows::name_id(Column column, SliceFunctionId function) {
+int64_t CallRows::new_name_id(Column column, SliceFunctionId function) {
   std::vector<int64_t>& ids = name_ids_[column == kCaller];
-  if (function >= ids.size()) ids.resize(function + 1, -1);
-  int64_t& id = ids[function];
-  if (id < 0) id = table_.text_id(column, function ? names_[function] : "");
-  return id;
+  if (function >= ids.size()) ids.resize(2 * size_t{function} + 64, -1);
+  return ids[function] = table_.text_id(column, function ? names_[function] : "");
 }
 
 int64_t CallRows::labels_id() {

@@ -16,6 +16,7 @@
 #include "analyzer/collect/call_log.h"
 #include "analyzer/collect/call_writer.h"
 #include "analyzer/output/columns/parquet_file.h"
+#include "base/grow_array.h"
 
 namespace luatrace::analyze {
 
@@ -63,19 +64,10 @@ class CallRows final : public CallObserver, private CallWriter {
     end_ = {};
     log_.gone(co, stream, now);
   }
-  bool begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) override {
-    return log_.begin_run(co, stream, now, until);
-  }
-  void run_opened(const Coroutine& co, ThreadId tid, const Open& call, uint64_t now) override {
-    tid_ = tid;
-    log_.run_opened(co, tid, call, now);
-  }
-  void run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd& end) override {
-    end_ = end;
-    ending_ = &co;
-    log_.run_closed(co, depth, now, end);
-    ending_ = nullptr;
-  }
+  bool begin_run(const Coroutine& co, StreamId stream, uint64_t now, uint64_t until) override;
+  void run_opened(const Coroutine& co, ThreadId tid, uint32_t depth, FunctionId function,
+                  uint64_t now) override;
+  void run_closed(const Coroutine& co, uint32_t depth, uint64_t now, const CallEnd& end) override;
   void finish() override { log_.finish(); }
 
  private:
@@ -86,19 +78,31 @@ class CallRows final : public CallObserver, private CallWriter {
     uint64_t start_ns;
   };
   struct TrackState {
-    std::vector<OpenSlice> open;
+    GrowArray<OpenSlice> open;
     SliceFunctionId resumed_by;  // The call that resumed the coroutine.
+    // Of the call that ends, which is not in `open` any more.
+    SliceFunctionId caller() const { return open.empty() ? resumed_by : open.back().function; }
   };
 
   void define(SliceFunctionId function, const FrameName& name) override { define_(function, name); }
   void track(const Track& track, const TrackNames&) override { tracks_[track.number]; }
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
-  void end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) override;
+  void end(const Track& track, uint64_t ns, const SliceTimes& times) override;
   void leave(const Track& track) override;
 
   TrackState& state(uint64_t track);
+  void put_common(const Track& track);
+  void put_common_of_run(const Coroutine& co, const CallEnd& end);
+  void put_call(const OpenSlice& slice, SliceFunctionId caller, const SliceTimes& times,
+                const CallEnd& end);
   void new_group();
-  int64_t name_id(Column column, SliceFunctionId function);
+  int64_t name_id(Column column, SliceFunctionId function) {
+    std::vector<int64_t>& ids = name_ids_[column == kCaller];
+    if (function < ids.size() && ids[function] >= 0) [[likely]]
+      return ids[function];
+    return new_name_id(column, function);
+  }
+  int64_t new_name_id(Column column, SliceFunctionId function);
   int64_t labels_id();
 
   ParquetFile& table_;
@@ -110,12 +114,15 @@ class CallRows final : public CallObserver, private CallWriter {
   std::unordered_map<uint64_t, TrackState> tracks_;
   uint64_t last_track_ = 0;
   TrackState* last_state_ = nullptr;  // Of last_track_.
+  TrackState* run_ = nullptr;         // Of the track of the run.
+  bool has_common_ = false;           // Of the run: put_common() has been called, in this group.
   // What is known of the event that is being handled.
   ThreadId tid_;
   CallEnd end_;
   const Coroutine* ending_ = nullptr;
   // Numbers of texts in the current group.
   uint64_t group_ = UINT64_MAX;
+  uint64_t to_real_ = 0;              // From the monotonic clock's times to Unix times.
   std::vector<int64_t> name_ids_[2];  // Of functions and callers, by number; -1: none yet.
   int64_t path_id_ = 0, host_id_ = 0, beginnings_[2] = {}, ends_[kCallEndings] = {};
   std::unordered_map<const Labels*, std::pair<std::shared_ptr<const Labels>, int64_t>> labels_;

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <ostream>
 #include <span>
@@ -67,7 +68,8 @@ class ParquetFile::Dictionary {
   const std::vector<int64_t>& entries() const { return entries_; }
 
  private:
-  static constexpr size_t kSlots = 1 << 16;
+  static constexpr size_t kSlots = 2 * kMaxEntries;
+  static constexpr int kShift = 64 - std::countr_zero(kSlots);
   struct Slot {
     int64_t value;
     uint32_t index, epoch;
@@ -80,7 +82,7 @@ class ParquetFile::Dictionary {
 };
 
 uint32_t ParquetFile::Dictionary::index_of(int64_t value) {
-  size_t at = static_cast<uint64_t>(value) * 0x9e3779b97f4a7c15u >> 48;
+  size_t at = static_cast<uint64_t>(value) * 0x9e3779b97f4a7c15u >> kShift;
   while (slots_[at].epoch == epoch_ && slots_[at].value != value) at = (at + 1) % kSlots;
   if (slots_[at].epoch != epoch_) {
     slots_[at] = {value, static_cast<uint32_t>(entries_.size()), epoch_};
@@ -108,7 +110,7 @@ ParquetFile::ParquetFile(std::ostream& out, std::vector<ParquetColumn> columns)
     : out_(out), zstd_(ZSTD_createCCtx()), dictionary_(std::make_unique<Dictionary>()) {
   if (!zstd_) throw std::bad_alloc();
   for (const ParquetColumn& column : columns)
-    columns_.push_back({column, std::vector<int64_t>(kRowsPerGroup), 0, 0, {}, {}});
+    columns_.push_back({column, std::vector<int64_t>(kRowsPerGroup), 0, 0, 0, 1, {}, {}});
   out_ << kMagic4;
   offset_ = 4;
 }
@@ -157,6 +159,17 @@ void ParquetFile::make_dictionary(const Column& c, std::span<const int64_t> entr
                       c.what.type == ParquetColumn::kInt32 ? 4 : 8);
 }
 
+// Whether the values have few different ones, which dictionary_ and indices_ have then. Rarely
+// tried for columns that have too many again and again, such as start times.
+bool ParquetFile::find_entries(Column& c, std::span<const int64_t> values) {
+  constexpr size_t kMaxSkips = 16;
+  if (c.skip) return c.skip--, false;
+  if (dictionary_->build(values, indices_)) return c.skips = 1, true;
+  c.skip = c.skips;
+  c.skips = std::min(2 * c.skips, kMaxSkips);
+  return false;
+}
+
 // The pages of a column: its dictionary, if it has one, and its values.
 void ParquetFile::make_pages(Column& c) {
   pages_used_ = 0;
@@ -168,7 +181,7 @@ void ParquetFile::make_pages(Column& c) {
     make_dictionary(c, {});
     put_indices(new_page(kDataPage, kRleDictionary, rows_).bytes, indices_,
                 index_bytes(c.texts.size()));
-  } else if (dictionary_->build(values, indices_)) {
+  } else if (find_entries(c, values)) {
     const std::vector<int64_t>& entries = dictionary_->entries();
     make_dictionary(c, entries);
     put_indices(new_page(kDataPage, kRleDictionary, rows_).bytes, indices_,

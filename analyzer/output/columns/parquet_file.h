@@ -62,6 +62,9 @@ class ParquetFile {
     std::vector<int64_t> numbers;
     int64_t run_value = 0;
     size_t run = 0;
+    // Not a dictionary in this many more groups, because the last one became too large; then as
+    // many as `skips` if the next one does.
+    size_t skip = 0, skips = 1;
     std::vector<std::string> texts;
     std::unordered_map<std::string, int64_t> text_ids;
   };
@@ -79,6 +82,7 @@ class ParquetFile {
   Page& new_page(int type, int encoding, size_t values);
   void make_pages(Column& column);
   void make_value(Column& column);
+  bool find_entries(Column& column, std::span<const int64_t> values);
   void make_dictionary(const Column& column, std::span<const int64_t> entries);
   bool compress_pages();
 

@@ -150,7 +150,7 @@ void ChartWriter::begin(const Track& track, const Slice& slice, uint64_t ns) {
   other->second.resumes++;
 }
 
-void ChartWriter::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) {
+void ChartWriter::end(const Track& track, uint64_t ns, const SliceTimes& times) {
   Lane& l = lane(track);
   const Open open = l.open.back();
   l.open.pop_back();
@@ -164,10 +164,10 @@ void ChartWriter::end(const Track& track, uint64_t ns, uint64_t inclusive_ns, ui
   if (slice.kind == FlameSlice::kSuspended) l.suspended_ns += slice.length_ns;
   if (slice.kind == FlameSlice::kResumed) l.waiting_ns += slice.length_ns;
   if (slice.kind == FlameSlice::kCall) {
-    slice.self_ns = self_ns;
-    slice.suspended_ns = slice.length_ns - std::min(slice.length_ns, inclusive_ns);
+    slice.self_ns = times.self_ns;
+    slice.suspended_ns = slice.length_ns - std::min(slice.length_ns, times.inclusive_ns);
     calls_++;
-    self_ns_ += self_ns;
+    self_ns_ += times.self_ns;
   }
   const size_t before = l.folder.size();
   l.folder.add(slice, shortest_);

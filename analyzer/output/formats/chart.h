@@ -62,7 +62,7 @@ class ChartWriter : public CallWriter {
   void define(SliceFunctionId, const FrameName&) override {}
   void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
-  void end(const Track& track, uint64_t ns, uint64_t inclusive_ns, uint64_t self_ns) override;
+  void end(const Track& track, uint64_t ns, const SliceTimes& times) override;
   void leave(const Track& track) override;
   // Completes the tracks of a file, which the next file cannot resume. Its first event was at
   // first_ns.

@@ -28,7 +28,7 @@ class ChromeWriter : public CallWriter {
   }
   void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
-  void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
+  void end(const Track& track, uint64_t ns, const SliceTimes&) override {
     auto& open = open_[track.number];
     event('E', track, ns) << ',' << text_of(open.back()) << '}';
     open.pop_back();

@@ -36,7 +36,7 @@ class LuaProfilerWriter : public CallWriter {
   void begin(const Track& track, const Slice& slice, uint64_t) override {
     open_[track.number].push_back(slice.kind == Slice::kCall ? slice.function : kNoSliceFunction);
   }
-  void end(const Track& track, uint64_t, uint64_t inclusive_ns, uint64_t self_ns) override;
+  void end(const Track& track, uint64_t, const SliceTimes& times) override;
 
  private:
   static constexpr size_t kLongest = 500;  // Limit of names, which each line repeats.
@@ -46,13 +46,13 @@ class LuaProfilerWriter : public CallWriter {
   std::unordered_map<uint64_t, GrowArray<SliceFunctionId>> open_;
 };
 
-void LuaProfilerWriter::end(const Track& track, uint64_t, uint64_t inclusive_ns, uint64_t self_ns) {
+void LuaProfilerWriter::end(const Track& track, uint64_t, const SliceTimes& times) {
   auto& open = open_[track.number];
   const SliceFunctionId function = open.back();
   open.pop_back();
   if (function)
-    out_ << open.size() + 1 << '\t' << names_[function] << seconds(self_ns) << '\t'
-         << seconds(inclusive_ns) << '\n';
+    out_ << open.size() + 1 << '\t' << names_[function] << seconds(times.self_ns) << '\t'
+         << seconds(times.inclusive_ns) << '\n';
   if (open.empty()) open_.erase(track.number);
 }
 

@@ -59,7 +59,7 @@ class PerfettoWriter : public CallWriter {
   void define(SliceFunctionId function, const FrameName& name) override;
   void track(const Track& track, const TrackNames& names) override;
   void begin(const Track& track, const Slice& slice, uint64_t ns) override;
-  void end(const Track& track, uint64_t ns, uint64_t, uint64_t) override {
+  void end(const Track& track, uint64_t ns, const SliceTimes&) override {
     put(track_event(track, event::kEnd), ns);
   }
   void arrive(const Track& track, uint64_t flow, uint64_t ns) override;
