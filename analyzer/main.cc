@@ -19,6 +19,7 @@
 
 #include "analyzer/passes.h"
 #include "base/escape.h"
+#include "cli/mains.h"
 #include "cli/usage_error.h"
 #include "trace/output_file.h"
 
@@ -85,7 +86,7 @@ static int run(int argc, char** argv) {
   return session.not_pushed ? kNotPushed : kGood;
 }
 
-int main(int argc, char** argv) {
+int luatrace::analyze_main(int argc, char** argv) {
   // Otherwise the threshold rises to 32 MB as large tables are freed; later tables then stay in the
   // heap, which does not return freed memory to the system.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "module/number.h"
+
 namespace luatrace::module {
 namespace {
 
@@ -130,8 +132,8 @@ void Reader::word() {
   if (w == "null") return lua_pushnil(lua_);
   if (w == "true" || w == "false") return lua_pushboolean(lua_, w == "true");
   double number = 0;
-  const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), number);
-  if (error != std::errc() || end != w.data() + w.size()) return fail();
+  std::string_view left = w;
+  if (!take_number(lua_, &left, &number) || !left.empty()) return fail();
   lua_pushnumber(lua_, number);
 }
 
@@ -191,7 +193,7 @@ std::string_view json_find(lua_State* lua, std::string_view object, std::string_
   do {
     const std::string_view key = reader.skip();
     reader.expect(':');
-    if (key.size() == name.size() + 2 && key.substr(1, name.size()) == name) {
+    if (key.size() == name.size() + 2 && std::string_view(key.data() + 1, name.size()) == name) {
       reader.blanks();
       return reader.rest();
     }
@@ -202,10 +204,9 @@ std::string_view json_find(lua_State* lua, std::string_view object, std::string_
 }
 
 double json_number(lua_State* lua, std::string_view object, std::string_view name, double other) {
-  const std::string_view text = json_find(lua, object, name);
-  double number = other;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  std::string_view text = json_find(lua, object, name);
+  double number = 0;
+  return take_number(lua, &text, &number) ? number : other;
 }
 
 bool JsonElements::next(std::string_view* element) {

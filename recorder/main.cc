@@ -3,11 +3,13 @@
 // command line, session.cc is the run; the path of an event is drain/ring.cc ->
 // trace/trace_writer.cc -> drain/write_queue.cc.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <iostream>
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/mains.h"
 #include "recorder/ask_snapshot.h"
 #include "recorder/context_command.h"
 #include "recorder/options.h"
@@ -22,7 +24,7 @@ static void open_standard_files() {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
 }
 
-int main(int argc, char** argv) {
+int luatrace::record_main(int argc, char** argv) {
   using namespace luatrace::record;
   open_standard_files();
   take_program_name();
@@ -32,6 +34,8 @@ int main(int argc, char** argv) {
     if (done && std::cout.flush()) return 0;
     if (done) throw std::runtime_error("standard output: cannot write");
     if (!options.thread_context.empty()) return switch_contexts(options);
+    if (access("/proc/self", F_OK) != 0)
+      throw std::runtime_error("/proc is not mounted here: processes cannot be recognized");
     if (options.stack) return print_stacks(options);
     if (!options.push.empty()) return push_windows(options);
     if (options.snapshot) return ask_snapshot(options.pids);

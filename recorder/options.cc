@@ -8,6 +8,7 @@
 
 #include "cli/command_line.h"
 #include "cli/duration.h"
+#include "cli/execute.h"
 #include "cli/size.h"
 #include "luatrace_watch.h"
 #include "recorder/os/process.h"
@@ -220,6 +221,8 @@ void read_push(const CommandLine& given, Options& o) {
     throw UsageError("-d: the window is longer than --every, the time from one to the next");
   for (const char* const name : {"output", "flight", "snapshot", "stack", "watch", "inside"})
     if (given.has(name)) throw UsageError(std::string("--push excludes --") + name);
+  if (is_all_programs())
+    throw UsageError("--push: this program is static, and cannot load libcurl");
   if (!o.attach()) throw UsageError("--push needs processes to attach to: -p PID, or -a");
 }
 

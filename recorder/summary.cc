@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/execute.h"
 #include "recorder/os/text.h"
 #include "recorder/sampler/backend.h"
 
@@ -60,12 +61,9 @@ std::string lost_text(const Options& options, bool slow, Output& output) {
   return text;
 }
 
-// The analyzer as the user called us: in the same folder, or found in PATH.
+// The analyzer as the user called us.
 std::string next_command(const Options& options, Outputs& outputs) {
-  const std::string& self = options.self;
-  const size_t slash = self.rfind('/');
-  const std::string dir = slash == self.npos ? "" : self.substr(0, slash + 1);
-  std::string line = shell_word(dir + "luatrace-analyze");
+  std::string line = shell_line(call_of("luatrace-analyze", options.self));
   for (const auto& o : outputs.all()) {
     const FlightRecorder* const flight = o->selection().flight();
     if (flight != nullptr && flight->files().empty()) continue;

@@ -22,6 +22,7 @@
 #include "base/escape.h"
 #include "cli/command_line.h"
 #include "cli/duration.h"
+#include "cli/mains.h"
 
 using namespace luatrace;
 using namespace luatrace::top;
@@ -219,7 +220,7 @@ int Top::run() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int luatrace::top_main(int argc, char** argv) {
   try {
     const CommandLine given(top_program(), argc, argv);
     if (!given.print_common(LUATRACE_VERSION)) return Top(read_options(given), argv[0]).run();

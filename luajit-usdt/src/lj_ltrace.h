@@ -352,7 +352,11 @@ LJ_FUNC void lj_ltcall_request(lua_State *L);
 #endif
 
 /* Links from trace to trace share words (LT_PACKED). */
-#define LJ_LTPACKS		(LJ_LTSEGMENTS && LJ_TARGET_X64)
+#if LJ_LTSEGMENTS && LJ_TARGET_X64
+#define LJ_LTPACKS		1
+#else
+#define LJ_LTPACKS		0
+#endif
 
 #if LJ_HASJIT
 /* Emit events inline in compiled code (lj_asm_lt.h). */

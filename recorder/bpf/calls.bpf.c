@@ -75,11 +75,16 @@ struct {
     asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v) : "r"(ctx), "i"(8 * n)); \
     break;
 
+/* As site_args.cc numbers them. */
 static __always_inline __u64 reg(void *ctx, __u32 n) {
   __u64 v = 0;
   switch (n) {
     LOAD(0) LOAD(1) LOAD(2) LOAD(3) LOAD(4) LOAD(5) LOAD(6) LOAD(7)
-    LOAD(8) LOAD(9) LOAD(10) LOAD(11) LOAD(12) LOAD(13) LOAD(14) LOAD(19)
+    LOAD(8) LOAD(9) LOAD(10) LOAD(11) LOAD(12) LOAD(13) LOAD(14)
+#ifdef __TARGET_ARCH_arm64
+    LOAD(15) LOAD(16) LOAD(17) LOAD(18) LOAD(19) LOAD(20) LOAD(21) LOAD(22)
+    LOAD(23) LOAD(24) LOAD(25) LOAD(26) LOAD(27) LOAD(28) LOAD(29) LOAD(30)
+#endif
   }
   return v;
 }

@@ -4,12 +4,12 @@
 #include "recorder/bpf/probed_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <vector>
 
 #include "luatrace_format.h"
+#include "recorder/bpf/site_args.h"
 #include "recorder/os/elf_file.h"
 
 namespace luatrace::record::bpf {
@@ -23,24 +23,16 @@ constexpr size_t kMaxProbes = 1024;
 constexpr const char* kNoBlocks =
     "it has no probe `block`: build it with a newer luajit-usdt, or use probes/lua-calls.bt";
 
-// struct pt_regs of x86-64, in words.
-constexpr std::array<std::array<const char*, 4>, 21> kRegisters = {{
-    {"r15", "r15d", "r15w", "r15b"},
-    {"r14", "r14d", "r14w", "r14b"},
-    {"r13", "r13d", "r13w", "r13b"},
-    {"r12", "r12d", "r12w", "r12b"},
-    {"rbp", "ebp", "bp", "bpl"},
-    {"rbx", "ebx", "bx", "bl"},
-    {"r11", "r11d", "r11w", "r11b"},
-    {"r10", "r10d", "r10w", "r10b"},
-    {"r9", "r9d", "r9w", "r9b"},
-    {"r8", "r8d", "r8w", "r8b"},
-    {"rax", "eax", "ax", "al"},
-    {"rcx", "ecx", "cx", "cl"},
-    {"rdx", "edx", "dx", "dl"},
-    {"rsi", "esi", "si", "sil"},
-    {"rdi", "edi", "di", "dil"},
-}};
+// The machine that the BPF program was compiled for, its nop and what it is called.
+#if defined(__aarch64__)
+constexpr uint16_t kMachine = EM_AARCH64;
+constexpr std::array<unsigned char, 4> kNop{0x1f, 0x20, 0x03, 0xd5};
+constexpr const char* kMachineName = "arm64";
+#else
+constexpr uint16_t kMachine = EM_X86_64;
+constexpr std::array<unsigned char, 1> kNop{0x90};
+constexpr const char* kMachineName = "x86-64";
+#endif
 
 // The segments and the base section of the file.
 struct Places {
@@ -154,10 +146,11 @@ uint64_t site_of(const ReadAt& read, const Places& places, const Notes& notes,
   for (const Note& note : notes.probes) {
     if (note.probe != probe) continue;
     const auto offset = places.offset_of(note.location);
-    unsigned char code = 0;
-    if (!offset || !read(*offset, &code, sizeof code) || code != 0x90)
+    auto code = kNop;
+    code.fill(0);
+    if (!offset || !read(*offset, code.data(), code.size()) || code != kNop)
       why = "there is no nop at its address";
-    else if (!parse_site_args(note.args, args))
+    else if (!parse_site_args(kMachine, note.args, args))
       why = "its arguments (" + note.args + ") are of a kind that this recorder cannot read";
     else if (site != 0)
       why = "it has several sites";
@@ -189,7 +182,8 @@ Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::
   const Places places = read_places(read, head, sections);
   const Notes notes = read_notes(read, sections, places);
   if (notes.probes.empty()) return Probed::kNo;
-  if (head.header.e_machine != EM_X86_64) return why = "it is not for x86-64", Probed::kBad;
+  if (head.header.e_machine != kMachine)
+    return why = std::string("it is not for ") + kMachineName, Probed::kBad;
   if (!is_ours(read, places, notes, why)) return Probed::kBad;
   std::array<ltb_arg, LTB_NARGS> none;
   file.block = site_of(read, places, notes, "block", file.args, why);
@@ -202,40 +196,6 @@ Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::
 }
 
 }  // namespace
-
-// "-4@%edi": size, then a register or a constant.
-static bool parse_arg(std::string_view text, ltb_arg& arg) {
-  const size_t at = text.find('@');
-  int size = 0;
-  const char* end = text.data() + (at == text.npos ? 0 : at);
-  if (at == text.npos || std::from_chars(text.data(), end, size).ptr != end) return false;
-  if (size != 4 && size != -4 && size != 8 && size != -8) return false;
-  arg.size = static_cast<int8_t>(size);
-  text.remove_prefix(at + 1);
-  if (text.starts_with("$")) {
-    arg.type = LTB_CONST;
-    const char* stop = text.data() + text.size();
-    const auto r = std::from_chars(text.data() + 1, stop, arg.value);
-    return r.ec == std::errc() && r.ptr == stop;
-  }
-  if (!text.starts_with("%")) return false;
-  arg.type = LTB_REG;
-  for (size_t r = 0; r < kRegisters.size(); r++)
-    for (const char* name : kRegisters[r])
-      if (name && text.substr(1) == name) return arg.reg = static_cast<uint8_t>(r), true;
-  return false;
-}
-
-bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args) {
-  args = {};
-  size_t n = 0;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (n == args.size() || !parse_arg(text.substr(0, end), args[n++])) return false;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return true;
-}
 
 Probed read_probed_file(const ReadAt& read, ProbedFile& file, std::string& why) {
   file = {};

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <string_view>
 
 #include "recorder/bpf/wire.h"
 #include "recorder/os/elf_file.h"
@@ -16,7 +15,7 @@
 namespace luatrace::record::bpf {
 
 struct ProbedFile {
-  // Offsets in the file: of the one-byte nops of the probes `block` and `block__switch`, and of the
+  // Offsets in the file: of the nops of the probes `block` and `block__switch`, and of the
   // semaphore. The latter probe is never hit: it is a place for raising the semaphore.
   uint64_t block = 0, block_switch = 0, semaphore = 0;
   std::array<ltb_arg, LTB_NARGS> args{};  // of `block`
@@ -35,8 +34,5 @@ enum class Probed {
 
 // read: by offset in the file.
 Probed read_probed_file(const ReadAt& read, ProbedFile& file, std::string& why);
-
-// Parses the argument text of a note ("8@%rax -4@$-1"). False: wire.h cannot express it.
-bool parse_site_args(std::string_view text, std::array<ltb_arg, LTB_NARGS>& args);
 
 }  // namespace luatrace::record::bpf

@@ -66,7 +66,7 @@ struct ltb_vm {
 enum { LTB_NONE = 0, LTB_REG = 1, LTB_CONST = 2 };
 struct ltb_arg {
   __u8 type; /* LTB_NONE: the probe has no such argument (reads as 0) */
-  __u8 reg;  /* index into struct pt_regs, in words */
+  __u8 reg;  /* its number in site_args.cc */
   __s8 size; /* bytes, negative: signed */
   __u8 pad;
   __s32 value; /* LTB_CONST */

@@ -9,11 +9,11 @@ namespace luatrace::record::sampler {
 Program::~Program() = default;
 
 std::string Program::not_built() {
-  return bpf::Program::not_built();
+  return LUATRACE_NO_SAMPLER;
 }
 
 bpf::Failure Program::start() {
-  return {ENOSYS, "this luatrace-record was built without BPF: " + not_built()};
+  return {ENOSYS, "this luatrace-record was built without --sample: " + not_built()};
 }
 
 void Program::stop() {}

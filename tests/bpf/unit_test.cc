@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts of --via bpf that need no kernel: notes, arguments, chunks.
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include "recorder/bpf/block_stream.h"
 #include "recorder/bpf/link_keeper.h"
 #include "recorder/bpf/probed_file.h"
+#include "recorder/bpf/site_args.h"
 #include "recorder/bpf/wake.h"
 #include "recorder/vm/lua_image.h"
 
@@ -22,7 +24,7 @@ using namespace luatrace::record::bpf;
 
 TEST(SiteArgs, AsTheNotesHaveThem) {
   std::array<ltb_arg, LTB_NARGS> a;
-  ASSERT_TRUE(parse_site_args("8@%rax 8@%rsi -4@%edx 8@%rcx 4@%r8d 4@%r9d -4@$-1", a));
+  ASSERT_TRUE(parse_site_args(EM_X86_64, "8@%rax 8@%rsi -4@%edx 8@%rcx 4@%r8d 4@%r9d -4@$-1", a));
   EXPECT_EQ(LTB_REG, a[0].type);
   EXPECT_EQ(10, a[0].reg);
   EXPECT_EQ(8, a[0].size);
@@ -31,7 +33,7 @@ TEST(SiteArgs, AsTheNotesHaveThem) {
   EXPECT_EQ(9, a[4].reg);
   EXPECT_EQ(LTB_CONST, a[6].type);
   EXPECT_EQ(-1, a[6].value);
-  ASSERT_TRUE(parse_site_args("", a));
+  ASSERT_TRUE(parse_site_args(EM_X86_64, "", a));
   EXPECT_EQ(LTB_NONE, a[0].type);
 }
 
@@ -40,7 +42,22 @@ TEST(SiteArgs, WhatCannotBeReadIsRefused) {
   for (const char* bad :
        {"8@8(%rsp)", "8@%xmm0", "4@%eax,", "@%rax", "8%rax", "8@", "3@%eax", "8@$x", "8@$",
         "x@%rax", "8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax 8@%rax"})
-    EXPECT_FALSE(parse_site_args(bad, a)) << bad;
+    EXPECT_FALSE(parse_site_args(EM_X86_64, bad, a)) << bad;
+}
+
+TEST(SiteArgs, OfArm64) {
+  std::array<ltb_arg, LTB_NARGS> a;
+  ASSERT_TRUE(parse_site_args(EM_AARCH64, "8@x0 8@x1 -4@w2 8@x30 4@x4 -4@-1", a));
+  const uint8_t registers[] = {0, 1, 2, 30, 4};
+  for (size_t i = 0; i < std::size(registers); i++) {
+    EXPECT_EQ(LTB_REG, a[i].type);
+    EXPECT_EQ(registers[i], a[i].reg);
+  }
+  EXPECT_EQ(-4, a[2].size);
+  EXPECT_EQ(LTB_CONST, a[5].type);
+  EXPECT_EQ(-1, a[5].value);
+  for (const char* bad : {"8@[sp, 16]", "8@x31", "8@sp", "8@%x0", "8@d0", "8@x", "8@", "4@$1"})
+    EXPECT_FALSE(parse_site_args(EM_AARCH64, bad, a)) << bad;
 }
 
 ProbedFile probe(const char* path, Probed expected) {

@@ -10,6 +10,7 @@
 #   musl.sh recorded TO BUILD FLAVOUR VIA           the same events as those of glibc's luajit
 #   musl.sh stack TO BUILD                          deep coroutines in a thread of a static program
 #   musl.sh attach TO BUILD FLAVOUR VIA             the same calls, attached to
+#   musl.sh module TO BUILD FLAVOUR CXX             the Lua module, with the recorder in luatrace-static
 #
 # One set of objects is linked in three ways: compiling takes most of the time.
 # -DLUAJIT_NO_UNWIND, since Debian's libgcc_eh is made for glibc only.
@@ -79,6 +80,29 @@ END
     "$record" -q -o "$scratch/trace.bin" -- "$thread" 256 "$scratch/nest.lua" "${case%% *}" >"$scratch/said" || fail "${case%% *} coroutines: status $?"
     same "what ${case%% *} coroutines say" "$(cat "$scratch/said")" "${case#* }"
   done
+}
+
+# The module has only headers of the C++ library: Debian's, made for glibc, and musl's C headers.
+# Recorder and analyzer are programs of their own: where there is musl only, luatrace-static.
+module() {
+  local to=$1 build=$2 luajit=$1/luajits/$3 cxx=$4 root programs=$scratch/programs case failed=
+  root=$(cd "$tests/.." && pwd)
+  local specs=/usr/lib/$(gcc -dumpmachine | sed 's/-.*//')-linux-musl/musl-gcc.specs
+  [ -e "$specs" ] || skip "no $specs"
+  [ -e "$build/bin/luatrace-static" ] || skip "luatrace-static was not built"
+  mkdir -p "$to/module" "$programs"
+  # shellcheck disable=SC2046  # a list of folders
+  "$cxx" -specs="$specs" -nostdinc++ $("$cxx" -E -x c++ -v /dev/null 2>&1 | sed -n 's|^ \(/.*/c++/[0-9]*\)$|-isystem \1|p') \
+    -isystem "${specs%/lib/*}/include/$(basename "$(dirname "$specs")")" '-D__GLIBC_PREREQ(a,b)=0' \
+    -std=c++20 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -I"$root" -I"$build/luajit/$3/include/luajit-2.1" \
+    -shared -nodefaultlibs "$root"/module/*.cc -o "$to/module/luatrace.so" -lc
+  cp "$luajit/luajit" "$programs/"
+  for case in record analyze; do ln -s "$build/bin/luatrace-static" "$programs/luatrace-$case"; done
+  export PATH=$programs:/usr/bin:/bin LUA_PATH="$tests/module/?.lua" LUA_CPATH="$to/module/?.so"
+  for case in "$tests"/module/cases/*.lua; do
+    "$tests/module/run.sh" "$case" >"$scratch/log" 2>&1 || { failed+=" ${case##*/}"; tail -n 5 "$scratch/log" >&2; }
+  done
+  [ -z "$failed" ] || fail "with musl:$failed"
 }
 
 attach() {

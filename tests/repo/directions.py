@@ -94,6 +94,8 @@ class Tree:
             elif name in ("add_library", "add_executable", "target_sources"):
                 folders = self.folders_of.setdefault(words[0], set())
                 folders.update(os.path.dirname(f) for f in resolve(words[1:]) if f in self.files)
+                if name == "add_executable":  # its sources may all be elsewhere (cli/main.cc)
+                    folders.add(here)
             elif name == "target_link_libraries":
                 self.links.setdefault(words[0], set()).update(words[1:])
             elif name == "target_include_directories":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Part of luatrace-analyze-static only: a static program can load only libraries of the glibc with
+// Part of luatrace-static only: a static program can load only libraries of the glibc with
 // which it was built, and others may crash it. Ours would load libcurl (push/http.cc); libdw loads
 // libdebuginfod whenever a program starts.
 //

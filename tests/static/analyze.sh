@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# luatrace-analyze-static is one file: it runs in a root without any other program, library, /proc or
-# /dev, and prints what luatrace-analyze prints. Where /proc is, C functions have their names, too.
+# luatrace-static analyzes in a root without any other program, library, /proc or /dev, and prints what
+# luatrace-analyze prints. Where /proc is, C functions have their names, too.
 #
-#   static_test.sh LUATRACE_ANALYZE LUATRACE_ANALYZE_STATIC LUATRACE_RECORD LUAJIT PROGRAM
+#   analyze.sh LUATRACE_ANALYZE LUATRACE_STATIC LUATRACE_RECORD LUAJIT PROGRAM
 source "$(dirname "$0")/../lib.sh"
 analyze=$1 static=$2
 [ "$(id -u)" = 0 ] || skip "only root can use chroot"
 root=$scratch/root
 mkdir "$root"
-cp "$static" "$root/analyze"
+cp "$static" "$root/luatrace"
 "$3" -q -o "$root/trace.bin" -- "$4" -e "dofile('$5')()"
 readelf -lW "$static" >"$scratch/segments"
 ! grep -q INTERP "$scratch/segments" || fail "$static needs a dynamic linker"
@@ -30,10 +30,10 @@ views=("--sort calls" --json --tree --timeline --folded "--page=out" "--format p
 for view in "${views[@]}"; do
   read -ra words <<<"trace.bin $view"
   shows "$scratch/named" "$analyze" "${words[@]}"
-  shows "$scratch/static" "$static" "${words[@]}"
+  shows "$scratch/static" "$static" analyze "${words[@]}"
   cmp "$scratch/named" "$scratch/static" >&2 || fail "'$view' of the static one differs"
   shows "$scratch/unnamed" "$analyze" "${words[@]}" --sysroot "$root"
-  shows "$scratch/static" chroot "$root" /analyze "${words[@]}"
+  shows "$scratch/static" chroot "$root" /luatrace analyze "${words[@]}"
   cmp "$scratch/unnamed" "$scratch/static" >&2 || fail "'$view' of the static one differs in the empty root"
 done
-refuses "is static" chroot "$root" /analyze trace.bin --push http://127.0.0.1:9/ --push-as otlp-1.11
+refuses "is static" chroot "$root" /luatrace analyze trace.bin --push http://127.0.0.1:9/ --push-as otlp-1.11
