@@ -314,7 +314,7 @@ bool Listener::read_all(std::vector<std::string>& refusals) {
 // Has a helper close what waits for that; while another does it, many at once.
 void Listener::close_unread() {
   const auto has_ended = [](const Helper& h) {
-    return waitpid(h.pid, nullptr, WNOHANG | __WCLONE) != 0;
+    return waitpid(h.pid, nullptr, WNOHANG | __WALL) != 0;
   };
   std::erase_if(helpers_, has_ended);
   const bool another = std::any_of(helpers_.begin(), helpers_.end(),
