@@ -177,6 +177,8 @@ objects() {
     expected=$'4\t4'
     [ $how = events ] || expected=$'0\t0'
     same "stores with release and times in compiled code, $how" "$code" "$expected"
+    "$bin/luatrace-analyze" --dump "$scratch/trace.bin" >"$scratch/dump"
+    grep -q '^clock cntvct ' "$scratch/dump" || fail "its times are not the counter's: $(head -n 2 "$scratch/dump")"
   done
 }
 

@@ -31,6 +31,7 @@ TEST_F(HostileTest, RingsThatAreRefused) {
       {"metaofs", "meta area outside"},
       {"overlap", "overlap"},
       {"clock", "unknown clock"},
+      {"rate", "implausible rate of its clock"},
       {"hellomagic", "did not send a hello"},
       {"helloversion", "speaks version 2"},
       {"short", "did not send a hello"},

@@ -126,6 +126,23 @@ TEST(Clock, RateFromTwoSamples) {
   EXPECT_EQ(1u, rate_between(LT_CLOCK_TSC, {5, 5, 0}, {5, 5, 0}).mult);
 }
 
+// What an emulated program says of its counter; the first one counts.
+TEST(Clock, OfAnotherProcessor) {
+#if !defined(__aarch64__)
+  const uint64_t now = monotonic_ns();
+  learn_clock(LT_CLOCK_TSC, 1, 1, 1);  // says nothing
+  learn_clock(LT_CLOCK_CNTVCT, 1'000'000, now - 2 * kSecond, 24'000'000);
+  learn_clock(LT_CLOCK_CNTVCT, 7, now, 1'000'000'000);
+  const lt_clock_info from = sample_clocks(LT_CLOCK_CNTVCT);
+  EXPECT_NEAR(1e6 + 48e6, static_cast<double>(from.tick), 24e6);
+  EXPECT_GE(from.tick, 1'000'000u + 48'000'000u);
+  lt_clock_info to = from;
+  to.tick += 24'000'000;
+  to.mono_ns += kSecond;
+  EXPECT_NEAR(24000, rate_khz(rate_between(LT_CLOCK_CNTVCT, from, to)), 1);
+#endif
+}
+
 TEST(Command, ShellStatus) {
   EXPECT_EQ(3, shell_status(3 << 8));
   EXPECT_EQ(128 + 9, shell_status(9));
