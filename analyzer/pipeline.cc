@@ -105,16 +105,15 @@ std::string Pipeline::calls_needed_by(bool profile) const {
   if (o.filter.filters_calls() || (o.filter.has_range() && !profile)) return "a filter";
   if (o.filter.group != GroupBy::kNone) return "--group-by";
   if (o.filter.regroups()) return "--coroutines=MODE";
+  for (const CallConsumer* consumer : consumers_)
+    if (!consumer->required_by().empty()) return consumer->required_by();
   if (o.coroutines) return "--coroutines";
   if (o.waits) return "--waits";
   if (o.turns) return "--turns";
   if (o.follows_requests()) return "--requests";
   if (o.threads) return "--threads";
   if (o.timeline && !profile) return "--timeline";
-  if (!o.slow.empty()) return "--slow";
-  for (const CallConsumer* consumer : consumers_)
-    if (!consumer->required_by().empty()) return consumer->required_by();
-  return "";
+  return o.slow.empty() ? "" : "--slow";
 }
 
 // Whether function names are needed while the trace is read.

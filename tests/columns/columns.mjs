@@ -144,7 +144,10 @@ test("several files: a function is one, and so is each row", async () => {
 test("complete or nothing", async () => {
   const trace = path.join(here, "../export/simple.txt");
   writeFileSync(scratch("file"), "");
+  const profile = scratch("saved.profile");
+  execFileSync(process.env.ANALYZE, ["-q", trace, "--save-profile", profile]);
   const refused = [
+    [write(profile, scratch("none")), 1, /saved.profile: a saved profile has no events, which --format parquet needs/],
     [write(trace, "-"), 1, /give it a directory/],
     [write(trace, "/proc/nowhere/x"), 2, /cannot write: No such file/],
     [write(trace, scratch("file")), 2, /cannot write: calls.parquet: Not a directory/],
