@@ -156,8 +156,12 @@ Attached Attacher::attach_with_retries(pid_t pid) {
 bool Attacher::attach_to(Process& p) {
   const uint64_t now = monotonic_ns();
   const bool kernel = is_kernel_thread(p.pid);
-  Attached a = kernel ? Attached{Refusal::kNoLuaJIT, "is a kernel thread: it runs no program"}
-                      : attach_with_retries(p.pid);
+  const char* const never = kernel ? "is a kernel thread: it runs no program"
+                            : has_32_bits(p.pid)
+                                ? "runs a 32-bit program: only what luatrace-record starts itself "
+                                  "(-- COMMAND) is recorded"
+                                : nullptr;
+  Attached a = never ? Attached{Refusal::kNoLuaJIT, never} : attach_with_retries(p.pid);
   // Whatever failed, the reason is that the process was ending.
   if (!a && !kernel && process_is_ending(p.pid)) a = {Refusal::kNoProcess, "has just ended"};
   p.retry_ns = now + p.pause_ns;

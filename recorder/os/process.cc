@@ -2,6 +2,7 @@
 #include "recorder/os/process.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 
 #ifndef SO_PEERPIDFD
@@ -272,6 +274,17 @@ std::pair<uint64_t, uint64_t> program_of(pid_t pid) {
   if (statx(AT_FDCWD, proc_path(pid, "exe").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &st) != 0)
     return {0, 0};
   return {makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
+}
+
+bool has_32_bits(pid_t pid) {
+  unsigned char ident[EI_NIDENT] = {};
+  const std::string exe = "/proc/" + std::to_string(pid) + "/exe";
+  const int fd = open(exe.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool is = pread(fd, ident, sizeof ident, 0) == EI_NIDENT &&
+                  std::memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+  close(fd);
+  return is;
 }
 
 bool is_kernel_thread(pid_t pid) {

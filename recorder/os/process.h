@@ -93,6 +93,8 @@ std::pair<uint64_t, uint64_t> program_of(pid_t pid);
 
 // A kernel thread has a process id but no program.
 bool is_kernel_thread(pid_t pid);
+// Is its program one of 32 bits?
+bool has_32_bits(pid_t pid);
 
 // No such process, or a zombie.
 bool process_is_gone(pid_t pid);

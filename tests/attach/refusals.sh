@@ -32,6 +32,17 @@ refused 122 "process $target \(sleep\) has no LuaJIT in it: its program is /.*sl
 kill $target
 ended 143
 
+# A program of 32 bits.
+if [ "$(uname -m)" = x86_64 ] && printf '_start: mov $29, %%eax\nint $0x80\njmp _start\n' | as --32 -o "$scratch/pause.o" - &&
+  ld -m elf_i386 -e 0x08049000 -Ttext 0x08049000 -o "$scratch/pause" "$scratch/pause.o"; then
+  begin "$scratch/pause"
+  runs $target "$scratch/pause"
+  refused 122 "process $target \(pause\) runs a 32-bit program" -p $target
+  refused 122 "process $target \(pause\) runs a 32-bit program" -p $target --via direct
+  kill $target
+  ended 143
+fi
+
 # A LuaJIT without tracepoints: which, where.
 if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   plain=$build/luajit/$2-upstream
