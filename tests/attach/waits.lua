@@ -32,7 +32,7 @@ wait("go")
 coroutine.resume(co)
 touch("waiting")
 wait("lose")
-fib(24)
+fib(27)  -- more than fills the ring, also as segments
 touch("lost")
 wait("taken")
 for _ = 1, 4 do fib(12) ffi.C.usleep(300000) end -- it notices that the ring is free again
