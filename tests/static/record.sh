@@ -30,7 +30,20 @@ END
 done
 chmod +x "$scratch"/bin/*
 
+# It starts itself as the recorder.
+top() {
+  "$scratch/bin/luajit" -e "local work = dofile('$tests/attach/work.lua') while true do work() end" &
+  local target=$! top
+  started+=($target)
+  "$scratch/bin/luatrace" top -p $target -n 500ms >"$scratch/tables" 2>"$scratch/top.err" &
+  top=$!
+  started+=($top)
+  within 60 "a table with a function" grep -qE '^ *[1-9][0-9,]* .* fib\??  \(.*work.lua:7\)' "$scratch/tables"
+  kill -INT $top
+  wait $top || fail "luatrace top: status $?: $(cat "$scratch/top.err")"
+}
+
 case $how in
-  top) "$tests/attach/top.sh" "$scratch" ;;
+  top) top ;;
   *) "$tests/attach/counts.sh" "$scratch" jit "$how" ;;
 esac
