@@ -4,7 +4,7 @@
 # The fork on i386, with a cross compiler; the kernel of x86-64 runs it.
 #
 #   i386.sh build SOURCE TO FLAVOUR                  the traced LuaJIT and the C module, into TO
-#   i386.sh conformance TO CONFORMANCE_TEST MODE     every program of tests/conformance but one
+#   i386.sh conformance TO CONFORMANCE_TEST MODE     every program of tests/conformance but two
 source "$(dirname "$0")/../lib.sh"
 tests=$(cd "$(dirname "$0")/.." && pwd)
 cross=i686-linux-gnu- libraries=/usr/i686-linux-gnu/lib
@@ -26,10 +26,11 @@ build() {
   same "what it is" "$($loader --library-path $libraries "$luajit/luajit" -e 'print(jit.arch, (jit.status()))')" $'x86\ttrue'
 }
 
-# LuaJIT's own compiler for x86 without GC64 loses an operand of `..` in meta_concat_eight, also unpatched.
+# Unpatched, too, these fail on i386: the compiler loses an operand of `..` in meta_concat_eight, and an error
+# that leaves a callback through qsort() crashes ffi_calls.
 conformance() {
   LUATRACE_TEST_EMULATOR="$loader --library-path $libraries" \
-    "$tests/options/options.sh" conformance "$1" "$2" "$3" meta_concat_eight
+    "$tests/options/options.sh" conformance "$1" "$2" "$3" meta_concat_eight ffi_calls
 }
 
 "$@"
