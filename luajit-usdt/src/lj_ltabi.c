@@ -239,10 +239,10 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltabi_note(void)
     "  .4byte 72f-71f, 74f-73f, %c[type]\n"
     "71:\n  .asciz \"" LT_ABI_NAME "\"\n72:\n  .balign 4\n"
     "73:\n  .4byte %c[version], 74f-73b\n"
-    "  .8byte lj_ltcontrol+%c[vms]-.\n"
-    "  .8byte lj_vm_asm_begin-.\n"
+    LT_NOTE_DIST("lj_ltcontrol+%c[vms]")
+    LT_NOTE_DIST("lj_vm_asm_begin")
 #if LJ_HASFFI
-    "  .8byte lj_vm_ffi_call-.\n"  /* It has a frame of its own. */
+    LT_NOTE_DIST("lj_vm_ffi_call")  /* It has a frame of its own. */
 #else
     "  .8byte 0\n"
 #endif
@@ -256,9 +256,9 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltabi_note(void)
   A_PART(ABIDEF5, "");
   A_PART(ABIDEF6, "");
 #if LJ_TARGET_X64 && LJ_GC64
-  A_PART(ABIDEF7, "  .8byte lj_vm_rules-.\n  .8byte lj_ltname_builtins-.\n");
+  A_PART(ABIDEF7, LT_NOTE_DIST("lj_vm_rules") LT_NOTE_DIST("lj_ltname_builtins"));
 #else
-  A_PART(ABIDEF7, "  .8byte 0\n  .8byte lj_ltname_builtins-.\n");
+  A_PART(ABIDEF7, "  .8byte 0\n" LT_NOTE_DIST("lj_ltname_builtins"));
 #endif
   A_PART(ABIDEF8, "74:\n  .balign 4\n");
 }

@@ -149,9 +149,9 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
     "  .4byte 62f-61f, 64f-63f, %c[type]\n"
     "61:\n  .asciz \"" LT_NOTE_NAME "\"\n62:\n  .balign 4\n"
     "63:\n  .4byte %c[version], 64f-63b\n"
-    "  .8byte lj_ltcontrol-.\n"
-    "  .8byte lj_vm_record-.\n"
-    "  .8byte lj_vm_asm_begin-.\n"
+    LT_NOTE_DIST("lj_ltcontrol")
+    LT_NOTE_DIST("lj_vm_record")
+    LT_NOTE_DIST("lj_vm_asm_begin")
     "  .4byte %c[cversion], %c[csize], %c[flags], %c[clock]\n"
     "  .popsection\n"
     : : [type] "i" (LT_NOTE_TYPE), [version] "i" (LT_NOTE_VERSION),
@@ -162,7 +162,7 @@ static __attribute__((used, noinline LT_NOCLONE)) void lj_ltctl_note(void)
 	[clock] "i" (LJ_LT_CLOCK));
   N_PART(NOTEDEF1, "");
   N_PART(NOTEDEF2, "");
-  N_PART(NOTEDEF3, "  .4byte lj_ltctl_watch-lj_ltcontrol\n  .8byte lj_bc_mode-.\n");
+  N_PART(NOTEDEF3, "  .4byte lj_ltctl_watch-lj_ltcontrol\n" LT_NOTE_DIST("lj_bc_mode"));
   N_PART(NOTEDEF4, "");
   N_PART(NOTEDEF5, "64:\n  .balign 4\n");
 }

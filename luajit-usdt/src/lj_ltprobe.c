@@ -20,8 +20,13 @@
 #include "lj_ltrace.h"
 
 #define SDT_USE_VARIADIC
-/* Registers and constants only, which every parser of the notes understands. */
+/* Registers and constants only, which every parser of the notes understands. i386 has fewer
+** registers than some probes have arguments. */
+#if LJ_TARGET_X86
+#define STAP_SDT_ARG_CONSTRAINT	nor
+#else
 #define STAP_SDT_ARG_CONSTRAINT	nr
+#endif
 #define _SDT_HAS_SEMAPHORES	1
 #if defined(__has_include) && !defined(LUAJIT_OWN_SDT)
 #if !__has_include(<sys/sdt.h>)

@@ -421,6 +421,13 @@ extern LTControl lj_ltcontrol __attribute__((visibility("hidden")));
 
 LJ_FUNC void LJ_FASTCALL lj_ltring_full(LTState *lt);
 
+/* In the notes: how far it is from there to a symbol, 64 bits. */
+#if LJ_64
+#define LT_NOTE_DIST(symbol)	"  .8byte " symbol "-.\n"
+#else
+#define LT_NOTE_DIST(symbol)	"  .4byte " symbol "-., 0\n"
+#endif
+
 /* Clock of a ring: the TSC on x86 and x64 (a recorder refuses if it finds that it is not
 ** invariant), the virtual counter on arm64, else CLOCK_MONOTONIC. Blocks flushed through a probe may
 ** have the latter (lt_control.clock): then events are neither in the fast path of the interpreter
@@ -604,6 +611,11 @@ extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 #endif
 #define LT_CALLBACK_IDLE(L)	lt_callback((L)->base) |= LT_CBIDLE;
 #define LT_CALLBACK_BEGINS(L)	lt_callback((L)->base) ^= LT_CBIDLE;
+#if LJ_TARGET_X86  /* vm_x86.dasc takes these bits for the size of the arguments. */
+#define LT_CALLBACK_ENDS(L)	lt_callback((L)->base) ^= LT_CBIDLE;
+#else
+#define LT_CALLBACK_ENDS(L)
+#endif
 /* lj_vmevent.c, lj_profile.c: HOOK_VMEVENT was set or cleared. */
 #define LT_MUTE(g)	lj_ltswitch_mute((g));
 /* lj_record.c: IR instructions of the guard at the head of a root trace. */
@@ -693,6 +705,7 @@ extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 #define LT_FINALIZED(L, VL)
 #define LT_CALLBACK_IDLE(L)
 #define LT_CALLBACK_BEGINS(L)
+#define LT_CALLBACK_ENDS(L)
 #define LT_MUTE(g)
 #define LT_NGUARD(J)		0
 #define LT_SNAP(J, snap)

@@ -23,6 +23,13 @@
 #define SDT_ADDR		.4byte
 #endif
 
+/* i386 has fewer registers than some probes have arguments. */
+#if LJ_TARGET_X86
+#define SDT_CONSTRAINT		"nor"
+#else
+#define SDT_CONSTRAINT		"nr"
+#endif
+
 /* An operand in the note: bytes of the value, negative if it is signed, @, and where it
 ** is. i386 needs the names of whole registers. */
 #if LJ_TARGET_X86
@@ -35,7 +42,7 @@
 #define SDT_SIZE(x) \
   (__builtin_types_compatible_p(__typeof__(x), int) ? -4 : (int)sizeof(x))
 #define SDT_OPERAND(n, x) \
-  [sdt_size##n] "n" (SDT_SIZE(x)), [sdt_arg##n] "nr" (x)
+  [sdt_size##n] "n" (SDT_SIZE(x)), [sdt_arg##n] SDT_CONSTRAINT (x)
 
 /* The note (type 3 of the owner stapsdt): the addresses of the site, of the base and of
 ** the semaphore, the names and the operands. The base is one symbol per library: tools

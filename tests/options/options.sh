@@ -5,8 +5,8 @@
 # events, by the same recorder. (tests/attach/counts.sh attaches to one that runs.)
 #
 #   options.sh build SOURCE TO VARIANT OPTIONS MODULE    one LuaJIT, into TO; the C module beside it
-#   options.sh conformance LUAJITS CONFORMANCE_TEST MODE [WITHOUT]
-#                                        LUAJITS: the folder of TO; WITHOUT: a program left out
+#   options.sh conformance LUAJITS CONFORMANCE_TEST MODE [WITHOUT...]
+#                                        LUAJITS: the folder of TO; WITHOUT: programs left out
 #   options.sh stack TO RECORDER
 source "$(dirname "$0")/../lib.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,9 +19,10 @@ build() {
 }
 
 conformance() {
-  local luajits=$1 test=$2 mode=$3 without=${4-} programs=("$root"/tests/conformance/programs/*.expect)
-  local count=${#programs[@]} filter="*_in_$mode"
-  [ -z "$without" ] || { count=$((count - 1)) filter+=":-*/${without}_in_$mode"; }
+  local luajits=$1 test=$2 mode=$3 programs=("$root"/tests/conformance/programs/*.expect)
+  local count=$((${#programs[@]} - ($# - 3))) filter="*_in_$mode:-"
+  shift 3
+  for without in "$@"; do filter+="*/${without}_in_$mode:"; done
   LUATRACE_TEST_LUAJITS=$luajits "$test" --gtest_brief=1 --gtest_filter="$filter" >"$scratch/log" 2>&1 ||
     { cat "$scratch/log" >&2; fail "conformance programs in mode $mode"; }
   ! grep -q 'was not built' "$scratch/log" || fail "$(grep -m1 -o '[^ ]* was not built' "$scratch/log")"
