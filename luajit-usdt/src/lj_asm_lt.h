@@ -38,6 +38,16 @@
 
 #if LJ_LTSEGMENTS
 
+/* A trace that is described ends in a link. One to itself begins an iteration. */
+static void asm_ltlink(ASMState *as)
+{
+  if (!J2GG(as->J)->lt.segrec) return;
+  if (as->T->link == as->T->traceno)
+    asm_ltcount(as);
+  else
+    asm_ltend(as, lj_ltseg_endid(as->J));
+}
+
 /* asm_loop(), asm_tail_link() */
 #define LT_ASM_LOOP(as)		asm_ltcount((as));
 #if LJ_LTPACKS

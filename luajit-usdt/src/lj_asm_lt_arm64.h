@@ -9,11 +9,11 @@
 **   tst x7, #blocksize-1; b.ne >1; bl lj_ltring_slow; 1:
 **
 ** Invariant: clobbers x6, x7, lr and the flags, nothing else: lj_ltring_slow saves all other
-** registers (see lj_ltring.c). Upstream's emit_*() merge what they emit with the instruction
-** behind it, which may be one that a label of ours is at, and allocate registers: nothing of that may
+** registers (see lj_ltring.c). Upstream's emit_*() merge what they emit with the next instruction,
+** at which a label of ours may be, and allocate registers: nothing of that may
 ** happen between a branch and its target. So words are encoded here.
 **
-** The word is stored with release: whoever sees it sees all that was stored before, so also the
+** The word is stored with release: a reader that sees it sees all that was stored before, so also the
 ** description of its function. */
 
 #define RID_LTWORD	RID_X6
@@ -205,18 +205,12 @@ static void asm_ltcounted(ASMState *as, MCLabel l_call)
   }
 }
 
-/* Such a trace ends in a link. The VM stores what is more than a word, and what must have a time. */
-static void asm_ltlink(ASMState *as)
+/* Such a trace ends in a link, at the place id; 0: it has nothing to tell. The VM stores what is more
+** than a word, and what must have a time. */
+static void asm_ltend(ASMState *as, uint32_t id)
 {
   LTState *lt = &J2GG(as->J)->lt;
-  uint32_t id;
   MCLabel l_end, l_call;
-  if (!lt->segrec) return;
-  if (as->T->link == as->T->traceno) {
-    asm_ltcount(as);
-    return;
-  }
-  id = lj_ltseg_endid(as->J);
   if (!id) return;
   checkmclim(as);
   ra_evictset(as, RSET_SCRATCH);

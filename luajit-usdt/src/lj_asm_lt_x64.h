@@ -135,18 +135,24 @@ static void asm_ltlook(ASMState *as, MCLabel l_call)
   }
 }
 
-/* Such a trace ends in a link. The VM stores what is more than a word, and what must have a time. */
-static void asm_ltlink(ASMState *as)
+/* The VM stores the place. Returns where that begins. */
+static MCLabel asm_ltvmlink(ASMState *as, uint32_t id)
 {
-  LTState *lt = &J2GG(as->J)->lt;
-  uint32_t id;
+  MCLabel l_call;
+  emit_call(as, lj_ltseg_link);
+  emit_loadi(as, RID_EDX, as->T->snap[as->T->nsnap-1].nev);
+  emit_loadi(as, RID_ESI, (int32_t)id);
+  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)&J2GG(as->J)->lt);
+  l_call = emit_label(as);
+  checkmclim(as);
+  return l_call;
+}
+
+/* Such a trace ends in a link, at the place id; 0: it has nothing to tell. The VM stores what is more
+** than a word, and what must have a time. */
+static void asm_ltend(ASMState *as, uint32_t id)
+{
   MCLabel l_end, l_call;
-  if (!lt->segrec) return;
-  if (as->T->link == as->T->traceno) {
-    asm_ltcount(as);
-    return;
-  }
-  id = lj_ltseg_endid(as->J);
   if (!id) {
     asm_ltflush(as);
     return;
@@ -156,12 +162,7 @@ static void asm_ltlink(ASMState *as)
   ra_evictset(as, RSET_SCRATCH);
   checkmclim(as);
   l_end = emit_label(as);
-  emit_call(as, lj_ltseg_link);
-  emit_loadi(as, RID_EDX, as->T->snap[as->T->nsnap-1].nev);
-  emit_loadi(as, RID_ESI, (int32_t)id);
-  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)lt);
-  l_call = emit_label(as);
-  checkmclim(as);
+  l_call = asm_ltvmlink(as, id);
   asm_ltplace(as, (int32_t)((LT_SEGMENT_FIRST+id) << LT_KIND_BITS | LT_SUSPEND), l_end);
   emit_jcc(as, CC_NE, l_call);
   asm_ltpacked(as);
@@ -186,12 +187,7 @@ static void asm_lttail(ASMState *as)
   l_end = emit_label(as);
   emit_getgl(as, RID_BASE, jit_base);
   l_base = emit_label(as);
-  emit_call(as, lj_ltseg_link);
-  emit_loadi(as, RID_EDX, as->T->snap[as->T->nsnap-1].nev);
-  emit_loadi(as, RID_ESI, (int32_t)id);
-  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)lt);
-  l_call = emit_label(as);
-  checkmclim(as);
+  l_call = asm_ltvmlink(as, id);
   emit_jmp(as, l_base);
   emit_call(as, lj_ltseg_full);
   emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)lt);

@@ -92,12 +92,9 @@ test("labels and requests", async () => {
   }
 });
 
-// Calls that end one after the other are taken in runs, which belong to one request.
-test("a request that is given to a coroutine while a call is open", async () => {
-  const trace = scratch("given.txt");
-  const calls = Array.from({ length: 50 }, (_, i) => `${100 + 10 * i} 1 entry 2\n${105 + 10 * i} 1 return 2\n`);
-  writeFileSync(trace, `#luatrace-text 1
-clock monotonic mult=1 shift=0 start=0 mono=0 real=0
+// A trace up to tick 20, in which coroutine 2 has called outer(). clock: its rate.
+const inOuter = (clock) => `#luatrace-text 1
+clock monotonic ${clock} start=0 mono=0 real=0
 process 1 pid=10 exe="/x" cmd="x"
 stream 1 process=1 tid=10 recording=1 luajit="LuaJIT 2.1"
 func 1:1 lua line=1 last=9 chunk="@a.lua" name="outer"
@@ -107,7 +104,13 @@ func 1:2 lua line=2 last=3 chunk="@a.lua" name="inner"
 0 1 create 2
 10 1 resume 2
 20 1 entry 1
-50 1 request 2 0xa000
+`;
+
+// Calls that end one after the other are taken in runs, which belong to one request.
+test("a request that is given to a coroutine while a call is open", async () => {
+  const trace = scratch("given.txt");
+  const calls = Array.from({ length: 50 }, (_, i) => `${100 + 10 * i} 1 entry 2\n${105 + 10 * i} 1 return 2\n`);
+  writeFileSync(trace, `${inOuter("mult=1 shift=0")}50 1 request 2 0xa000
 ${calls.join("")}900 1 return 1
 910 1 suspend done
 920 1 stop close
@@ -188,18 +191,7 @@ test("times are rounded one by one: what was not suspended has no suspended time
     lines.push(i % 7 ? `${t} 1 return 2` : `${t} 1 tail 2`);
     expected.push(["inner", ns(begin), ns(length), ns(away), i % 7 ? "return" : "tail call"]);
   }
-  writeFileSync(trace, `#luatrace-text 1
-clock monotonic mult=${mult} shift=31 start=0 mono=0 real=0
-process 1 pid=10 exe="/x" cmd="x"
-stream 1 process=1 tid=10 recording=1 luajit="LuaJIT 2.1"
-func 1:1 lua line=1 last=9 chunk="@a.lua" name="outer"
-func 1:2 lua line=2 last=3 chunk="@a.lua" name="inner"
-0 1 ringblock co=1 tid=10 rec=1
-0 1 start rec=1 flags=0x1
-0 1 create 2
-10 1 resume 2
-20 1 entry 1
-${lines.join("\n")}
+  writeFileSync(trace, `${inOuter(`mult=${mult} shift=31`)}${lines.join("\n")}
 ${t + 10} 1 return 1
 ${t + 20} 1 suspend done
 ${t + 30} 1 stop close
