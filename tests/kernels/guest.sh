@@ -104,8 +104,8 @@ for way in exit kill exec; do attach bpf_$way "$own/ends.lua" $way --via bpf; do
 attach auto_attach "$programs/gate.lua" "$programs/exact.lua"
 "$luajit" "$own/burn.lua" 60 >/dev/null 2>&1 &
 burning=$!
-try auto_top $limit "$stripped/luatrace-top" -p $burning -n 1s --count 2
-try sample_top $limit "$stripped/luatrace-top" --sample -p $burning -n 1s --count 2
+try auto_top $limit "$stripped/luatrace-top" -p $burning -n 1s --count 5
+try sample_top $limit "$stripped/luatrace-top" --sample -p $burning -n 1s --count 5
 kill $burning
 
 # Cost and shares say nothing under emulation: only whether stacks are right.
