@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Records under kernels of Debian in every way, each kernel in the emulated machine of the tests of stap. On demand: a kernel
-# takes some minutes and 100 to 500 MB below BUILD.
+# takes some minutes, and 20 to 110 MB below BUILD.
 #
 #   tests/kernels/run.sh BUILD [VERSION...]      all in tests/kernels/kernels, or these
 #   KERNEL_TEST_CELLS="bpf perf" ...             only these methods
