@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Segments through BPF: who does not know them never gets one, whoever else records; a loss is one,
 // and says that it stands for more; a killed program, a fork, an older LuaJIT.
+#include "recorder/vm/target.h"
 #include "tests/bpf/support.h"
 
 namespace {
@@ -17,6 +18,16 @@ class Segments : public BpfTest {
   }
   void wait_for(const bpftest::Program& p, const std::string& text) {
     wait_until([&] { return p.output().find(text) != std::string::npos; });
+  }
+  // How many of its Lua VMs have memory for event words.
+  static size_t rings(pid_t pid) {
+    size_t n = 0;
+    for (auto& image : luatrace::record::find_lua(pid).ours) {
+      std::vector<luatrace::record::vm::State> states;
+      luatrace::record::vm::Target(pid, std::move(image)).read_states(states);
+      for (const auto& s : states) n += s.ring != 0;
+    }
+    return n;
   }
   uint64_t calls_of_f(const std::string& trace, const std::string& script) {
     return counts(trace)[file(script) + ":1"];
@@ -110,7 +121,7 @@ TEST_F(Segments, ALossIsOne) {
       "local function g(i) local s = 0 for k = 1, i % 7 do s = s + f(k) end return s end\n"
       "for i = 1, 400 do f(16 + i % 3) for k = 1, 3000 do g(k) end io.write('.') io.flush() end";
   auto p = start(host(write_script(code)));
-  auto r = attach({p->pid()}, "some", {"--ring-size", "128K", "--times", "segments"});
+  auto r = attach({p->pid()}, "some", {"--ring-size", "256K", "--times", "segments"});
   r->send(SIGSTOP);
   p->go();
   wait_until([&] { return p->output().find(std::string(100, '.')) != std::string::npos; });
@@ -134,6 +145,25 @@ TEST_F(Segments, OfAKilledProgram) {
   kill(p->pid(), SIGKILL);
   EXPECT_EQ(0, r->wait_ms(60000)) << messages("a");
   EXPECT_TRUE(calls_of_f("a", name) == 30000 || trust("a", "lost") > 0) << messages("a");
+}
+
+// Its guard lowers the semaphores. The program, which is in compiled code, goes on, at full speed:
+// it releases its memory.
+TEST_F(Segments, OfAKilledRecorder) {
+  const std::string name = write_script(
+      "local function f(x) return x + 1 end while true do for i = 1, 1e5 do f(i) end end");
+  for (const char* link : {"multi", "each"}) {
+    auto p = start(host(name));
+    p->go();
+    auto r = attach({p->pid()}, link, {"--times", "segments", "--bpf-link", link});
+    EXPECT_EQ(1, p->semaphore());
+    wait_until([&] { return std::filesystem::file_size(path(link)) > 4000; });
+    r->send(SIGKILL);
+    EXPECT_EQ(128 + SIGKILL, r->wait_ms(60000));
+    wait_until([&] { return p->semaphore() == 0; });
+    wait_until([&] { return rings(p->pid()) == 0; });
+    EXPECT_EQ(-1, p->wait(50));
+  }
 }
 
 // -- What excludes them --
@@ -161,7 +191,7 @@ TEST_F(Segments, FiltersExcludeThem) {
   for (Words words : filters) {
     const std::string text = words[0];
     words.insert(words.end(), {"--times", "segments"});
-    EXPECT_EQ(2, run(attach_words({getpid()}, path("a"), words))) << text;
+    EXPECT_EQ(125, run(attach_words({getpid()}, path("a"), words))) << text;
     EXPECT_NE(err().find("--times segments and --via bpf with " + text), std::string::npos)
         << err();
   }
