@@ -179,18 +179,43 @@ int Program::raise(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid
   return attach_site(file.path(), {program, offset, semaphore, slot}, pid, true);
 }
 
+// Both probes; with one link, if that is possible.
+int Program::attach_both(const LuaFile& file, pid_t pid, uint32_t slot) {
+  const int program = bpf_program__fd(skeleton_->progs.block);
+  const ProbedFile& f = file.probed;
+  if (mechanism_ == Mechanism::kMulti) {
+    const int error =
+        attach_site(file.path(), {program, f.block, 0, slot, f.segments, 0}, pid, false);
+    if (error != EINVAL) return error;
+  }
+  const int error = attach_probe(file, f.block, f.semaphore, pid, slot);
+  return error != 0 ? error : attach_probe(file, f.segments, f.segments_semaphore, pid, slot);
+}
+
+// The semaphores that ask for `auto`, which comes first: VMs do not look at it alone.
+int Program::raise_both(const LuaFile& file, pid_t pid, uint32_t slot) {
+  const int program = bpf_program__fd(skeleton_->progs.block);
+  const ProbedFile& f = file.probed;
+  const uint64_t place = switch_place(file, f.segments_switch);
+  if (mechanism_ == Mechanism::kMulti)
+    return attach_site(
+        file.path(), {program, f.auto_switch, f.auto_semaphore, slot, place, f.segments_semaphore},
+        pid, true);
+  const int error = raise(file, f.auto_switch, f.auto_semaphore, pid, slot);
+  return error != 0 ? error : raise(file, place, f.segments_semaphore, pid, slot);
+}
+
 // The semaphore of `block` asks for events, and has precedence; that of `segments` allows segments.
 // Who allows them needs both probes, because another tracer may ask for events.
 int Program::attach_all(const LuaFile& file, pid_t pid, uint32_t slot, uint32_t times) {
   const ProbedFile& f = file.probed;
-  int error = attach_probe(file, f.block, f.semaphore, pid, slot);
-  if (error != 0) return error;
-  if (times == 0 || f.segments == 0)
+  if (times == 0 || f.segments == 0) {
+    const int error = attach_probe(file, f.block, f.semaphore, pid, slot);
+    if (error != 0) return error;
     return raise(file, switch_place(file, f.block_switch), f.semaphore, pid, slot);
-  error = attach_probe(file, f.segments, f.segments_semaphore, pid, slot);
-  if (error == 0 && (times & LTC_AUTO) != 0)
-    error = raise(file, f.auto_switch, f.auto_semaphore, pid, slot);
-  if (error != 0) return error;
+  }
+  if (const int error = attach_both(file, pid, slot)) return error;
+  if ((times & LTC_AUTO) != 0) return raise_both(file, pid, slot);
   return raise(file, switch_place(file, f.segments_switch), f.segments_semaphore, pid, slot);
 }
 

@@ -75,6 +75,8 @@ class Program {
   int attach_probe(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid_t pid,
                    uint32_t slot);
   int raise(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid_t pid, uint32_t slot);
+  int attach_both(const LuaFile& file, pid_t pid, uint32_t slot);
+  int raise_both(const LuaFile& file, pid_t pid, uint32_t slot);
   int attach_all(const LuaFile& file, pid_t pid, uint32_t slot, uint32_t times);
   void detach_if(const std::function<bool(const Link&)>& wanted);
   static int on_record(void* self, void* data, size_t size);
