@@ -192,6 +192,9 @@ LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
 LJ_FUNC void lj_ltring_note(LTState *lt);
 LJ_FUNC int lj_ltring_space(LTState *lt);
 LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
+LJ_FUNC uint64_t lj_ltring_group(LTState *lt, uint32_t n);
+LJ_FUNC void lj_ltring_extat(LTState *lt, uint64_t now, uint32_t sub, uint32_t arg, uint32_t n,
+			     uint64_t a, uint64_t b);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
 LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first,

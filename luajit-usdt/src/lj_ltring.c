@@ -329,15 +329,28 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
     lj_ltring_full(lt);
 }
 
-/* Store an LT_EXT record with n (0..2) continuation words, none of them 0. */
-void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
-		   uint64_t a, uint64_t b)
+/* The time of events that are stored as n words in one block: read once, not before the block begins. */
+uint64_t lj_ltring_group(LTState *lt, uint32_t n)
 {
-  uint64_t *w = reserve(lt, n+1);
-  uint64_t now = lj_ltctl_clock(lt);  /* Not before that of a new block. */
+  uint64_t now = lt_ring_tick(lt), *w = lt->wp;
+  return reserve(lt, n) == w ? now : lj_ltctl_clock(lt);
+}
+
+/* Store an LT_EXT record with n (0..2) continuation words, none of them 0, of the time now. */
+void lj_ltring_extat(LTState *lt, uint64_t now, uint32_t sub, uint32_t arg, uint32_t n,
+		     uint64_t a, uint64_t b)
+{
+  uint64_t *w = lt->wp;
   if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
+}
+
+void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
+		   uint64_t a, uint64_t b)
+{
+  reserve(lt, n+1);
+  lj_ltring_extat(lt, lj_ltctl_clock(lt), sub, arg, n, a, b);
 }
 
 /* Store an LT_EXT record with 1+n (1..15) continuation words, none of them 0. */

@@ -41,7 +41,7 @@ struct SourceTotals {
 // Events since the last call.
 struct News {
   std::vector<pid_t> execs;  // have executed another program; each needs a new number
-  std::vector<std::pair<pid_t, uint64_t>> firsts;  // first event, in ns after add()
+  std::vector<std::pair<pid_t, uint64_t>> firsts;  // first event, in ns after add() or the exec
   std::set<pid_t> with_c;                          // have reported new C functions
   // Their blocks cannot be interpreted, because we attached late or something was lost: they should
   // begin again.
