@@ -140,8 +140,10 @@ typedef struct LTCount {
 #define LT_SEGGO_MARK	1u	/* A word inside of the path has been stored. */
 #define LT_SEGGO_TIME	2u	/* A loop has run for long: the end of the path has a time. */
 #define LT_SEGGO_LOST	4u	/* Words are being lost: their events are counted. */
-/* LTState.segpack has this bit above its items: the third one makes the number negative. */
+/* LTState.segpack has this bit above its items: the third one makes the number negative. Two empty
+** items: the next link calls the VM. */
 #define LT_PACK_NONE	8u
+#define LT_PACK_CLOSED	((uint64_t)LT_PACK_NONE << 2*LT_PACKED_BITS)
 #define LT_SEGREC_REFUSED	2	/* LTState.segrec: the trace is to be given up. */
 
 /* Full hash of a chunk's name, which the description cuts. */
@@ -255,7 +257,8 @@ typedef struct LTState {
   uint32_t sizesegment;
   uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? 0: none. */
   uint32_t segnext;	/* Next id. */
-  uint64_t segpack;	/* Links that are not stored yet, as items of a word: LT_PACK_NONE. */
+  uint64_t segpack;	/* Links that are not stored yet, as items of a word: LT_PACK_NONE; or
+			** LT_PACK_CLOSED. */
   uint32_t segtold;	/* Events of the path that runs which have been stored already, ... */
   uint32_t seggo;	/* LT_SEGGO_*: a link must call the VM, or 0. */
   uint32_t segdue;	/* Words of links until one has a time, ... */

@@ -124,6 +124,7 @@ void lj_ltring_scratch(LTState *lt)
 {
   lt->block = lt->wp = lt->scratch;
   lt->seggo |= LT_SEGGO_LOST;
+  lt->segpack = LT_PACK_CLOSED;  /* It has no items: they are stored before anything else. */
   memset(lt->scratch, 0, LT_RING_BLOCK_SIZE);
 }
 

@@ -24,15 +24,11 @@ constexpr size_t kMaxProbes = 1024;
 constexpr const char* kNoBlocks =
     "it has no probe `block`: build it with a newer luajit-usdt, or use probes/lua-calls.bt";
 
-// The machine that the BPF program was compiled for, its nop and what it is called.
+// The nop of kMachine, for which the BPF program was compiled, too.
 #if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
 constexpr std::array<unsigned char, 4> kNop{0x1f, 0x20, 0x03, 0xd5};
-constexpr const char* kMachineName = "arm64";
 #else
-constexpr uint16_t kMachine = EM_X86_64;
 constexpr std::array<unsigned char, 1> kNop{0x90};
-constexpr const char* kMachineName = "x86-64";
 #endif
 
 // The segments and the base section of the file.
@@ -206,7 +202,9 @@ Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::
   const Notes notes = read_notes(read, sections, places);
   if (notes.probes.empty()) return Probed::kNo;
   if (head.header.e_machine != kMachine)
-    return why = std::string("it is not for ") + kMachineName, Probed::kBad;
+    return why = "it is for " + machine_name(head.header.e_machine) + ", not for " +
+                 machine_name(kMachine),
+           Probed::kBad;
   if (!is_ours(read, places, notes, why)) return Probed::kBad;
   std::array<ltb_arg, LTB_NARGS> none;
   file.block = site_of(read, places, notes, "block", file.args, why);

@@ -260,13 +260,20 @@ void Program::detach_if(const std::function<bool(const Link&)>& wanted) {
     });
 }
 
+// In the drainer's thread, not in the first one: the uprobe links of Linux 6.6 to 6.9 took the
+// process id for that of a thread, so events of other threads did not arrive.
 Failure Program::self_test() {
   constexpr uint64_t kHits = 5;
   constexpr uint32_t kSlot = LTB_SLOTS - 1;
   const int program = bpf_program__fd(skeleton_->progs.self_test);
   const LinkKeeper::Site site{program, site_offset(), 0, kSlot};
-  if (const int error = attach_site("/proc/self/exe", site, getpid(), false))
-    return failed("attach to the probes of this program", error);
+  libbpf_warnings.clear();
+  if (const int error = attach_site("/proc/self/exe", site, getpid(), false)) {
+    Failure f = failed("attach to the probes of this program", error);
+    if (mechanism_ == Mechanism::kMulti && error == EINVAL)
+      f.text += "; --bpf-link multi needs uprobe links (Linux 6.6)";
+    return f;
+  }
   for (uint64_t i = 0; i < kHits; i++) luatrace_bpf_site();
   uint64_t records = 0;
   consume([&](std::span<const std::byte> record) {

@@ -196,8 +196,11 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
     return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
   for (const auto& image : search.ours)
     if (image.note.clock != clock())
-      return {Refusal::kOther,
-              "cannot be recorded: its LuaJIT and this recorder use different clocks", true};
+      return {
+          Refusal::kOther,
+          "cannot be recorded directly: the time stamp counter of this machine is not reliable, "
+          "and its LuaJIT uses no other clock for that; --via bpf does (as root)",
+          true};
   const RingCalls calls = ring_calls(pid);
   if (calls.verdict == RingCalls::kAllowed) return {};
   std::string other = "; --via bpf needs no ring of it";

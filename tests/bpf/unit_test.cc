@@ -13,6 +13,7 @@
 
 #include "recorder/bpf/block_stream.h"
 #include "recorder/bpf/link_keeper.h"
+#include "recorder/bpf/privileges.h"
 #include "recorder/bpf/probed_file.h"
 #include "recorder/bpf/site_args.h"
 #include "recorder/bpf/wake.h"
@@ -394,6 +395,18 @@ TEST(Keeper, ALateAnswerIsIgnored) {
   int error = -ETIMEDOUT;
   for (int i = 0; error == -ETIMEDOUT && i < 1000; i++) error = attach("/");
   EXPECT_EQ(-EINVAL, error) << "not -ENOENT, the answer for /nowhere";
+}
+
+// Not "no LuaJIT": its memory has one.
+TEST(NothingToAttach, SaysWhichFileCouldNotBeRead) {
+  ASSERT_NE(nullptr, dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)) << dlerror();
+  MappedLua lua;
+  lua.readable = true;
+  EXPECT_EQ(luatrace::record::Refusal::kNoLuaJIT, nothing_to_attach(getpid(), lua).refusal);
+  lua.unanswered = "/far/libluajit.so";
+  const auto a = nothing_to_attach(getpid(), lua);
+  EXPECT_EQ(luatrace::record::Refusal::kOther, a.refusal);
+  EXPECT_NE(a.why.find("/far/libluajit.so could not be read in time"), a.why.npos) << a.why;
 }
 
 // The last of several LuaJITs of a process refuses the setting: the others are restored.
