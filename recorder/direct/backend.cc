@@ -50,11 +50,6 @@ uint32_t class_number(const std::string& name) {
   return name == "all" ? LTC_ALL : LTC_DEFAULT;
 }
 
-uint32_t times_flags(const std::string& name) {
-  if (name == "segments") return LTC_SEGMENTS;
-  return name == "auto" ? LTC_SEGMENTS | LTC_AUTO : 0;
-}
-
 // Identifies a VM of the process across its recordings.
 uint64_t number_of(const vm::Target& target, const vm::State& s) {
   return (target.image().control << 20) ^ s.serial;
@@ -162,7 +157,7 @@ DirectBackend::DirectBackend(const Options& options, BackendHost& host)
       quiet_(options.quiet) {
   settings_.include = lines_of(options.include);
   settings_.exclude = lines_of(options.exclude);
-  settings_.cfuncs = class_number(options.c_functions) | times_flags(options.times);
+  settings_.cfuncs = class_number(options.c_functions) | times_flags(options);
   if (options.ring_size != 0) settings_.ring_size = options.ring_size;
   settings_.block = options.block;
   settings_.watch = options.watch_request;
