@@ -124,6 +124,7 @@ void lj_ltring_scratch(LTState *lt)
 {
   lt->block = lt->wp = lt->scratch;
   lt->seggo |= LT_SEGGO_LOST;
+  lt->segpack = LT_PACK_CLOSED;  /* It has no items: they are stored before anything else. */
   memset(lt->scratch, 0, LT_RING_BLOCK_SIZE);
 }
 
@@ -152,7 +153,7 @@ int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 /* The recorder is gone: no other VM is to start a recording for it. */
 void lj_ltring_abandon(LTState *lt)
 {
-  uint16_t token = (uint16_t)lt->token;
+  uint8_t token = (uint8_t)lt->token;
   __atomic_compare_exchange_n(&luajit_usdt_control.ring, &token, 0, 0,
 			      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }

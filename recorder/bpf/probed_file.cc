@@ -16,7 +16,8 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr const char* kProvider = "luajit";
-constexpr std::string_view kSwitch = "block__switch";
+constexpr std::string_view kSwitch = "block__switch", kSegments = "segments",
+                           kSegmentsSwitch = "segments__switch", kAuto = "segments__auto";
 constexpr uint32_t kNoteType = 3;   // NT_STAPSDT
 constexpr size_t kMaxNamed = 4096;  // sections whose names are read
 constexpr size_t kMaxProbes = 1024;
@@ -173,6 +174,28 @@ bool is_ours(const ReadAt& read, const Places& places, const Notes& notes, std::
   return why.empty();
 }
 
+uint64_t semaphore_of(const Places& places, const Notes& notes, std::string_view probe) {
+  uint64_t semaphore = 0;
+  for (const Note& note : notes.probes)
+    if (note.probe == probe) semaphore = places.offset_of(note.semaphore).value_or(0);
+  return semaphore;
+}
+
+// Where they cannot be used, the file is like one that has none.
+void read_segments(const ReadAt& read, const Places& places, const Notes& notes, ProbedFile& file) {
+  std::string why;
+  ProbedFile f = file;
+  std::array<ltb_arg, LTB_NARGS> none;
+  f.segments = site_of(read, places, notes, kSegments, f.args, why);
+  if (why.empty()) f.segments_switch = site_of(read, places, notes, kSegmentsSwitch, none, why);
+  if (why.empty()) f.auto_switch = site_of(read, places, notes, kAuto, none, why);
+  f.segments_semaphore = semaphore_of(places, notes, kSegmentsSwitch);
+  f.auto_semaphore = semaphore_of(places, notes, kAuto);
+  if (why.empty() && f.segments != 0 && f.segments_switch != 0 && f.auto_switch != 0 &&
+      f.segments_semaphore != 0 && f.auto_semaphore != 0 && f.same_layout(file))
+    file = f;
+}
+
 Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::string& why) {
   const auto sections = read_sections(read, head.header);
   const Places places = read_places(read, head, sections);
@@ -187,8 +210,8 @@ Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::
   file.block = site_of(read, places, notes, "block", file.args, why);
   if (why.empty()) file.block_switch = site_of(read, places, notes, kSwitch, none, why);
   if (!why.empty()) return Probed::kBad;
-  for (const Note& note : notes.probes)
-    if (note.probe == kSwitch) file.semaphore = places.offset_of(note.semaphore).value_or(0);
+  file.semaphore = semaphore_of(places, notes, kSwitch);
+  read_segments(read, places, notes, file);
   const bool all = file.block != 0 && file.block_switch != 0 && file.semaphore != 0;
   return all ? Probed::kYes : (why = kNoBlocks, Probed::kBad);
 }
