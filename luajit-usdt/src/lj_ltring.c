@@ -153,7 +153,7 @@ int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 /* The recorder is gone: no other VM is to start a recording for it. */
 void lj_ltring_abandon(LTState *lt)
 {
-  uint16_t token = (uint16_t)lt->token;
+  uint8_t token = (uint8_t)lt->token;
   __atomic_compare_exchange_n(&luajit_usdt_control.ring, &token, 0, 0,
 			      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }

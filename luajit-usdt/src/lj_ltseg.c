@@ -373,11 +373,9 @@ static void seg_give_up(LTState *lt)
   lt->stop |= LTSTOP_FLUSH;
 }
 
-/* A recording begins. */
+/* A recording begins: LTState.segments says how. */
 void lj_ltseg_begin(LTState *lt)
 {
-  lt->segments = luajit_usdt_control.cfuncs & LTC_SEGMENTS ?
-		 luajit_usdt_control.cfuncs & (LTC_SEGMENTS|LTC_AUTO) : 0;
   lt->slow = lj_ltseg_slow;
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
@@ -395,8 +393,7 @@ void lj_ltseg_start(jit_State *J)
   lt->segnev = 0;
   lt->segnmarks = 1;
   lt->segmarks[0] = 0;
-  lt->segrec = lt->segments && (lt->on & LTON_RING) && !(lt->on & LTON_SINGLE) &&
-	       lt_owncounter(lt);
+  lt->segrec = lt->segments && (lt->on & LTON_WORDS) && !(lt->on & LTON_SINGLE);
   if (lt->segrec && LT_SEGMENT_IDS - lt->segnext < J->param[JIT_P_maxsnap] + 2u*LT_SEGMENT_MARKS)
     seg_give_up(lt), lt->segrec = 0;
   if (lt->segrec && !lj_ltfunc_grow((void **)&lt->segment, &lt->sizesegment, J->cur.traceno,
@@ -478,11 +475,11 @@ static int seg_wanted(jit_State *J)
 void lj_ltseg_reserve(jit_State *J)
 {
   LTState *lt = J2LT(J);
-  uint32_t size;
+  uint32_t size, part = lt_private(lt) ? 2 : 8;  /* A chunk of its own, if need be. */
   if (lt->segrec && !seg_wanted(J)) lt->segrec = 0;
   if (!lt->segrec) return;
   size = record_size(lt->segnmarks + 2u*(J->cur.nsnap+2u), lt->segnev);
-  if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/8 ||
+  if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/part ||
       !lj_ltring_metaspace(lt, 2*size)) {
     seg_give_up(lt);
     lj_trace_err(J, LJ_TRERR_TRACEOV);

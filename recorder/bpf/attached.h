@@ -27,6 +27,7 @@ struct Settings {
   uint64_t ring_bytes = 64u << 20;      // of a ring buffer
   uint32_t clock = LT_CLOCK_MONOTONIC;  // of the files and of the VMs' blocks
   std::optional<Mechanism> mechanism;   // empty: the best that works
+  uint32_t times = 0;                   // of compiled code: LTC_SEGMENTS, LTC_AUTO; 0: events
   FilterRules filter;
   uint32_t max_depth = 0;  // 0: no limit
   bool cpu = false;        // record CPU time

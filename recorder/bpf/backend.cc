@@ -32,6 +32,7 @@ Settings settings_of(const Options& o) {
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
   s.filter = {o.include, o.exclude, o.c_functions};
+  s.times = s.filter.any() ? 0 : times_flags(o);
   s.max_depth = o.max_depth;
   s.cpu = o.cpu;
   return s;

@@ -119,7 +119,7 @@ Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
     Failure f = load(file->probed, &program);
     a.layouts += programs_.size() - before;
     if (a.files.empty()) a.added_ns = monotonic_ns();
-    if (!f) f = program->attach(*file, a.pid, a.slot);
+    if (!f) f = program->attach(*file, a.pid, a.slot, r_.settings.times);
     if (f) return f;
     a.files.push_back(file);
   }
