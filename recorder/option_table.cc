@@ -42,7 +42,7 @@ constexpr OptionSpec kOwnOptions[] = {
     {kWhat, "times", 0, "HOW", false, false, "how to record compiled code: auto (default), segments or events",
      "events: each call has its time. segments: the calls are the same, but compiled code runs at nearly its own speed, and the times of "
      "calls inside it are apportioned by their machine code. auto: segments for code that would take less time than its events, "
-     "events for other code; with -o -, --via bpf, --flight, --only-slow, --max-depth, --cpu and --inside events.",
+     "events for other code; with -o -, --flight, --only-slow, --max-depth, --cpu, --inside, and with filters and --via bpf, events.",
      "auto segments events"},
     {kWhat, "cpu", 0, nullptr, false, false, "also record when the scheduler stops and continues a Lua VM's thread",
      "Then the analyzer knows CPU times: the times of calls without waiting for anything, and without other threads in their place."},

@@ -231,7 +231,8 @@ void read_push(const CommandLine& given, Options& o) {
 std::string needs_events(const CommandLine& given, const Options& o) {
   for (const char* const name : {"sample", "flight", "only-slow", "max-depth", "cpu", "inside"})
     if (given.has(name)) return std::string("--") + name;
-  return o.via == "bpf" ? "--via bpf" : "";
+  const std::string filter = o.via == "bpf" ? recorders_filter(o) : "";
+  return filter.empty() ? "" : "--via bpf with " + filter;
 }
 
 // By default segments where they pay, if nothing excludes them; into a pipe events, so that its

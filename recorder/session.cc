@@ -73,8 +73,10 @@ bool Session::switch_to_bpf() {
           "possible: " +
           process_text(pid) + " " + direct.why);
     backend_ = std::move(bpf);
+    const std::string filter = recorders_filter(options_);
+    if (filter.empty()) return true;
     if (options_.times == "segments" && !options_.quiet)
-      log("--times segments is not possible that way: each event is recorded");
+      log("--times segments is not possible that way with " + filter + ": each event is recorded");
     options_.times = "events";
     return true;
   }

@@ -44,6 +44,11 @@ void BlockReader::read_header() {
   if (have == 0) fail("the file is empty");
   memcpy(&header_, input_.data(), std::min(have, sizeof header_));
   uint64_t magic = LT_FILE_MAGIC;
+  if (have >= sizeof magic && header_.magic == __builtin_bswap64(magic))
+    fail(
+        "a trace in the other byte order, most significant byte first (offset 0): it cannot be "
+        "read "
+        "here, and no recorder of luatrace writes one");
   if (memcmp(&magic, input_.data(), std::min(have, sizeof magic)) != 0)
     fail("not a luatrace trace (offset 0: the first 8 bytes are not \"LUATRACE\")");
   if (have < sizeof header_)

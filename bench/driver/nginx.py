@@ -21,7 +21,7 @@ import server as load  # noqa: E402
 COLUMNS = ["requests/s", "±", "per processor time", "±"]
 NOTE = "each recorded window is divided by the mean of the two beside it"
 WAYS = {"events": ["--times", "events"], "auto": ["--times", "auto"], "segments": ["--times", "segments"],
-        "bpf (events)": ["--via", "bpf"]}
+        "bpf (events)": ["--via", "bpf", "--times", "events"], "bpf (auto)": ["--via", "bpf"]}
 
 
 @contextlib.contextmanager

@@ -21,12 +21,12 @@ class Recording:
     bytes: int
 
 
-def trace_of(setup, program, size, jit, repetitions, times="events"):
+def trace_of(setup, program, size, jit, repetitions, times="events", more=()):
     """Records into a temporary file and asks luatrace-analyze for its contents. The program
     waits rather than lose events, which are to be counted."""
     path = Path(setup.args.tmp) / f"luatrace-bench-{program.name}.bin"
     try:
-        record = (setup.product("luatrace-record"), "--block", "--times", times, "-o", path, "--")
+        record = (setup.product("luatrace-record"), "--block", "--times", times, *more, "-o", path, "--")
         run(Variant(setup.luajit(""), jit, record), program, size, repetitions)
         command = [setup.product("luatrace-analyze"), "--json", path]
         out = subprocess.run(command, capture_output=True, text=True)

@@ -11,6 +11,8 @@ WORKLOADS = {"W1": ["fib"], "W2": ["objects"], "W3": ["pipeline"], "W4": ["json"
 TIMES = ("events", "segments", "auto")
 PEERS = ("hookprof_c", "hookprof_lua")
 PEER_TIMEOUT = 120
+# Of which recordings the bytes per event are counted.
+STORED = {"segments": ("segments", ()), "auto": ("auto", ()), "auto --compress": ("auto", ("--compress",))}
 # What --times auto aims at, compiled.
 AIMS = {**dict.fromkeys(("fib", "tak", "states", "life"), 1.25),
         **dict.fromkeys(("spectral_norm", "nbody", "objects"), 1.1)}
@@ -46,8 +48,9 @@ def ratios(seconds):
 
 
 def sizes(setup, program):
-    """(bytes, events) of a recording of the compiled program, with segments and with auto."""
-    found = (trace_of(setup, program, setup.size(program), True, 1, times) for times in TIMES[1:])
+    """(bytes, events) of each recording in STORED of the compiled program."""
+    found = (trace_of(setup, program, setup.size(program), True, 1, times, more)
+             for times, more in STORED.values())
     return [(r.bytes, r.events) for r in found]
 
 
@@ -58,7 +61,7 @@ def sum_of(sizes_of_programs):
 def columns(setup):
     peers = [] if setup.args.no_peers else ["C hook", "Lua hook"]
     return ["program", *TIMES, *peers, "-joff", *(f"{peer} -joff" for peer in peers),
-            "aim of auto", "bytes/event: segments", "auto"]
+            "aim of auto", *(f"bytes/event: {stored}" for stored in STORED)]
 
 
 def add_row(table, label, cells, aim, stored):

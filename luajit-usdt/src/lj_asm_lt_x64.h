@@ -96,7 +96,8 @@ static void asm_ltplace(ASMState *as, int32_t word, MCLabel l_end)
   checkmclim(as);
 }
 
-/* Are places in lt->segpack? The last one of its items is not LT_PACK_NONE, so half of it tells. */
+/* Are places in lt->segpack, or is it closed? The last one of its items is not LT_PACK_NONE, so half of
+** it tells. */
 static void asm_ltpacked(ASMState *as)
 {
   emit_gmroi(as, XG_ARITHi(XOg_CMP), RID_DISPATCH,
@@ -120,14 +121,12 @@ static void asm_ltflush(ASMState *as)
   ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
 }
 
-/* Call the VM if there are iterations, or if it must look. */
-static void asm_ltlook(ASMState *as, MCLabel l_call)
+/* Call the VM if there are iterations on the first levels. */
+static void asm_ltlook(ASMState *as, int levels, MCLabel l_call)
 {
   LTState *lt = &J2GG(as->J)->lt;
   int i;
-  emit_jcc(as, CC_NE, l_call);
-  emit_gmroi(as, XG_ARITHi(XOg_CMP), RID_DISPATCH, (int32_t)dispofs(as, &lt->seggo), 0);
-  for (i = lj_ltseg_level(as->J); i-- > 0; ) {
+  for (i = levels; i-- > 0; ) {
     emit_jcc(as, CC_NE, l_call);
     emit_rmro(as, XO_CMP, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].start));
     emit_rmro(as, XO_MOV, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->count[i].left));
@@ -166,9 +165,33 @@ static void asm_ltend(ASMState *as, uint32_t id)
   asm_ltplace(as, (int32_t)((LT_SEGMENT_FIRST+id) << LT_KIND_BITS | LT_SUSPEND), l_end);
   emit_jcc(as, CC_NE, l_call);
   asm_ltpacked(as);
-  asm_ltlook(as, l_call);
+  asm_ltlook(as, lj_ltseg_level(as->J), l_call);
   /* asm_stack_check() takes BASE from its register, which was just evicted. */
   ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
+}
+
+/* Before the place that joins others goes an item of the iterations on the level, if there are any, and
+** if there is space for both.
+**   mov ecx, [start]; sub ecx, [left]; je >l_place; cmp ecx, 255; ja ->l_call; shl rax, 20; js ->l_call
+**   or rax, rcx; mov ecx, [left]; mov [start], ecx */
+static void asm_ltiterations(ASMState *as, int level, MCLabel l_call)
+{
+  LTCount *c = &J2GG(as->J)->lt.count[level];
+  int32_t left = (int32_t)dispofs(as, &c->left), start = (int32_t)dispofs(as, &c->start);
+  MCLabel l_place = emit_label(as);
+  emit_rmro(as, XO_MOVto, RID_ECX, RID_DISPATCH, start);
+  emit_rmro(as, XO_MOV, RID_ECX, RID_DISPATCH, left);
+  emit_rr(as, XO_ARITH(XOg_OR), RID_EAX|REX_64, RID_ECX);
+  if (level) emit_gri(as, XG_ARITHi(XOg_OR), RID_ECX, (int32_t)(level*LT_PACKED_COUNTS));
+  emit_jcc(as, CC_S, l_call);
+  emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_PACKED_BITS);
+  checkmclim(as);
+  emit_jcc(as, CC_A, l_call);
+  emit_gri(as, XG_ARITHi(XOg_CMP), RID_ECX, (int32_t)LT_PACKED_COUNTS-1);
+  emit_sjcc(as, CC_E, l_place);
+  emit_rmro(as, XO_ARITH(XOg_SUB), RID_ECX, RID_DISPATCH, left);
+  emit_rmro(as, XO_MOV, RID_ECX, RID_DISPATCH, start);
+  checkmclim(as);
 }
 
 /* Such a trace links to another one that is described: the place joins others in one word. This is
@@ -180,10 +203,13 @@ static void asm_lttail(ASMState *as)
   LTState *lt = &J2GG(as->J)->lt;
   int32_t pack = (int32_t)dispofs(as, &lt->segpack);
   uint32_t id;
+  int level, inner;
   MCLabel l_end, l_base, l_call;
   if (!lt->segrec || as->T->link == as->T->traceno) return;
   id = lj_ltseg_endid(as->J);
   if (!id || !lj_ltseg_packs(as->J, id)) return;
+  level = lj_ltseg_level(as->J);
+  inner = level > 0 && level <= (int)LT_PACKED_LEVELS;
   l_end = emit_label(as);
   emit_getgl(as, RID_BASE, jit_base);
   l_base = emit_label(as);
@@ -196,9 +222,11 @@ static void asm_lttail(ASMState *as)
   emit_rmro(as, XO_MOVto, RID_EAX|REX_64, RID_DISPATCH, pack);
   emit_gri(as, XG_ARITHi(XOg_OR), RID_EAX|REX_64, (int32_t)(LT_PACKED_PLACE+id));
   emit_shifti(as, XOg_SHL|REX_64, RID_EAX, LT_PACKED_BITS);
-  emit_rmro(as, XO_MOV, RID_EAX|REX_64, RID_DISPATCH, pack);
   checkmclim(as);
-  asm_ltlook(as, l_call);
+  if (inner) asm_ltiterations(as, level-1, l_call);
+  emit_rmro(as, XO_MOV, RID_EAX|REX_64, RID_DISPATCH, pack);
+  asm_ltlook(as, level-inner, l_call);
+  checkmclim(as);
 }
 
 #endif

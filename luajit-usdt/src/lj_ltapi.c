@@ -176,9 +176,9 @@ static int open_trace(const char *file)
 static uint32_t switch_on(void)
 {
   LTControl *c = &luajit_usdt_control;
-  uint16_t token;
+  uint8_t token;
   if (++c->generation % 255 + 1 == rec.token) c->generation++;
-  token = (uint16_t)(c->generation % 255 + 1);
+  token = (uint8_t)(c->generation % 255 + 1);
   __atomic_store_n(&c->ring, token, __ATOMIC_RELEASE);
   lj_ltstate_lock();
   lj_ltstate_pollall();

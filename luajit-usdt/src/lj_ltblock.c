@@ -3,8 +3,8 @@
 ** SPDX-License-Identifier: MIT
 **
 ** The words are those of a ring, in private memory of the same layout. A tracer of the
-** probe luajit:block copies them at each hit, so a block is free again as soon as it
-** has been flushed.
+** probe luajit:block (or luajit:segments, LT_RING_SEGMENTS) copies them at each hit, so a block is
+** free again as soon as it has been flushed.
 **
 ** Invariant: the words between ring->flushed and lt->wp are written but not yet flushed;
 ** ring->flushed_events counts the events before them, and lt->extra the words among them
@@ -28,14 +28,24 @@
 
 /* -- Flushing ------------------------------------------------------------- */
 
+/* A chunk of the stream: LT_CHUNK_*. */
+void lj_ltblock_chunk(LTState *lt, const void *p, uint32_t size, int kind, uint64_t number,
+		      uint32_t count)
+{
+  uint32_t rec = lt->ring->recording;
+  if ((lt->ringflags & LT_RING_SEGMENTS))
+    lj_ltprobe_segments(p, size, LT2G(lt), kind, number, count, rec);
+  else
+    lj_ltprobe_block(p, size, LT2G(lt), kind, number, count, rec);
+}
+
 /* Flush the descriptions, before the words that use them. */
 void lj_ltblock_funcs(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
   if (!lt->metahead) return;
-  lj_ltprobe_block(lt->meta, (uint32_t)lt->metahead, LT2G(lt),
-		   LT_CHUNK_FUNCS, r->flushed_funcs, (uint32_t)lt->metacount,
-		   r->recording);
+  lj_ltblock_chunk(lt, lt->meta, (uint32_t)lt->metahead, LT_CHUNK_FUNCS, r->flushed_funcs,
+		   (uint32_t)lt->metacount);
   r->flushed_funcs += lt->metacount;
   lt->metacount = r->meta_count = 0;
   lt->metahead = r->meta_head = 0;
@@ -51,8 +61,7 @@ int lj_ltblock_words(LTState *lt)
 	     "bad chunk of a block");
   lj_ltblock_funcs(lt);
   if (!events) return 0;  /* Nothing but the head of a chunk. */
-  lj_ltprobe_block(from, n*8, LT2G(lt), LT_CHUNK_EVENTS, r->flushed_events,
-		   events, r->recording);
+  lj_ltblock_chunk(lt, from, n*8, LT_CHUNK_EVENTS, r->flushed_events, events);
   st_rel(&r->flushed, (uint64_t)(uintptr_t)lt->wp);  /* First, so that nothing is read twice. */
   r->flushed_events += events;
   return 1;

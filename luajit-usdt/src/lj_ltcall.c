@@ -89,15 +89,16 @@ static LJ_NOINLINE void find_stack_bounds(LTState *lt)
 
 /* Is the C stack nearly used up? From STACK_DEEP nested calls on, what we add for each of
 ** them might overflow it. On a stack of the program's own, or without a limit: no. */
-static int stack_low(LTState *lt, uint32_t depth)
+static LJ_NOINLINE int stack_checked(LTState *lt)
 {
   char *p = (char *)__builtin_frame_address(0);
-  if (depth < STACK_DEEP) return 0;
   if (LJ_LIKELY(lt->stackthread == lj_ltring_thread()) && !stack_between(lt, p))
     return 0;
   find_stack_bounds(lt);  /* Again, since limits change. */
   return stack_between(lt, p);
 }
+
+#define stack_low(lt, depth)	((depth) >= STACK_DEEP && stack_checked((lt)))
 
 /* -- Coroutines ----------------------------------------------------------- */
 
@@ -254,10 +255,7 @@ static void event_resume(LTState *lt, lua_State *co)
   if (lt_probeon(lt)) lj_ltprobe_resume(lt->L, co, id);
   if (lt_hookon(lt)) lj_lthook_resume(lt, lt->L, co);
   if (lt_ringon(lt)) {  /* A block that begins before it names the old coroutine. */
-    now = lt_ring_tick(lt);
-    w = lt->wp;
-    lj_ltring_need(lt, 4);
-    if (lt->wp != w) now = lj_ltctl_clock(lt);
+    now = lj_ltring_group(lt, 4);
     w = lt->wp;
   }
   lt->L = co;
@@ -582,6 +580,11 @@ static int wants_call(lua_State *L, GCfunc *fn, uint32_t ctype)
   return lj_ltfunc_wantc(G(L), fn);
 }
 
+/* Space for one more entry of lt->call. Returns 0 if there is no memory. */
+#define call_space(lt) \
+  (LJ_LIKELY((lt)->ncall+1 < (lt)->sizecall) || \
+   lj_ltfunc_grow((void **)&(lt)->call, &(lt)->sizecall, (lt)->ncall+1, sizeof(LTCall)))
+
 /* The C function on top of L is about to be called: report it. Returns its index in
 ** lt->call, or NOCALL if it has no events. */
 static LJ_NOINLINE uint32_t c_begins(lua_State *L)
@@ -589,23 +592,26 @@ static LJ_NOINLINE uint32_t c_begins(lua_State *L)
   global_State *g = G(L);
   LTState *lt = G2LT(g);
   GCfunc *fn = curr_func(L);
-  LTCall call;
+  LTCall call, *open;
   if (lj_ltrace_pending(g)) lj_ltswitch_now(L, mref(fn->c.pc, BCIns));
   call.ctype = lj_ltffi_type(L, fn, L->base);
-  if (!wants_call(L, fn, call.ctype) ||
-      !lj_ltfunc_grow((void **)&lt->call, &lt->sizecall, lt->ncall+1, sizeof(LTCall)))
-    return NOCALL;
+  if (!wants_call(L, fn, call.ctype) || !call_space(lt)) return NOCALL;
   call.id = call.ctype ? lj_ltffi_id(L, cdataV(L->base), L->base-1) :
 			 lj_ltfunc_cfuncid(L, fn, L->base-1);
   if (call.id == LT_ID_UNKNOWN) return NOCALL;  /* No memory. */
   if (stack_low(lt, lt->ncall)) lj_err_msg(L, LJ_ERR_STKOV);
-  call.L = L;
   call.ofs = lt_stackofs(L, L->base);
   call.fn = fn;
   call.line = lt_probeon(lt) ? lj_ltstack_callline(L, L->base-1) : -1;
   c_event(L, &call, LT_ENTRY, 0);
-  call.run = lt->run;
-  lt->call[lt->ncall] = call;
+  open = &lt->call[lt->ncall];
+  open->L = L;  /* One by one: a copy of all would wait for what has just been stored. */
+  open->ofs = call.ofs;
+  open->fn = fn;
+  open->ctype = call.ctype;
+  open->run = lt->run;
+  open->id = call.id;
+  open->line = call.line;
   return lt->ncall++;
 }
 

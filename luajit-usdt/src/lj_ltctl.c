@@ -60,7 +60,12 @@ LJ_STATIC_ASSERT(sizeof(luajit_usdt_control.exclude) == LT_GLOBS_MAX+1);
 
 extern char *secure_getenv(const char *name);  /* Needs _GNU_SOURCE. */
 
-/* The first and the third member of luajit_usdt_control, for lj_ltprobe.c. Defined here,
+/* Tracers that want segments only where they pay (LTC_AUTO). Each is one of
+** luajit_usdt_control.segments, too, which is what VMs look at. */
+__attribute__((visibility("hidden"), section(".probes"), aligned(2), used))
+uint16_t luajit_auto_semaphore = 0;
+
+/* Members of luajit_usdt_control, for lj_ltprobe.c. Defined here,
 ** because not every assembler can make an alias for a symbol that is defined elsewhere. */
 extern LTControl luajit_semaphore
   __attribute__((alias("luajit_usdt_control"), visibility("hidden")));
@@ -68,6 +73,10 @@ LJ_STATIC_ASSERT(offsetof(LTControl, block) == 4);
 __asm__(".hidden luajit_block_semaphore\n"
 	".globl luajit_block_semaphore\n"
 	".set luajit_block_semaphore, luajit_usdt_control+4\n");
+LJ_STATIC_ASSERT(offsetof(LTControl, segments) == 6);
+__asm__(".hidden luajit_segments_semaphore\n"
+	".globl luajit_segments_semaphore\n"
+	".set luajit_segments_semaphore, luajit_usdt_control+6\n");
 
 /* An alias that needs no relocation. */
 extern LTControl lj_ltcontrol
@@ -327,6 +336,20 @@ uint64_t lj_ltctl_monotonic(void)
   struct timespec ts;
   clock_gettime(CLOCK_MONOTONIC, &ts);
   return (uint64_t)ts.tv_sec*1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Do all tracers of blocks know segments? Then these are flushed through luajit:segments. */
+int lj_ltctl_blocksegments(void)
+{
+  uint64_t word = lj_ltctl_word();
+  return !lt_word_block(word) && lt_word_segments(word);
+}
+
+/* LTC_SEGMENTS, LTC_AUTO, or 0: what they want of compiled code. */
+uint32_t lj_ltctl_blocktimes(void)
+{
+  if (!lj_ltctl_blocksegments()) return 0;
+  return ld_acq(&luajit_auto_semaphore) ? LTC_SEGMENTS|LTC_AUTO : LTC_SEGMENTS;
 }
 
 /* The clock of blocks flushed through a probe. */

@@ -23,12 +23,15 @@
 #include "lj_ltrace.h"
 #include "lj_ltlocal.h"
 
+/* Words of the record and of the call's event, whose id may need one more. */
+#define GC_WORDS	4u
+
 /* Both events of one step. The reader of event words gets a record and a call. */
 static void gc_event(lua_State *L, LTState *lt, int done, int full)
 {
   global_State *g = LT2G(lt);
   uint32_t state = g->gc.state;
-  uint64_t bytes = (uint64_t)g->gc.total;
+  uint64_t bytes = (uint64_t)g->gc.total, now;
   if (lt_probeon(lt)) {
     if (done)
       lj_ltprobe_gcdone(L, g, (int)state, bytes, full);
@@ -36,10 +39,11 @@ static void gc_event(lua_State *L, LTState *lt, int done, int full)
       lj_ltprobe_gcstart(L, g, (int)state, bytes, full);
   }
   if (!lt_ringon(lt)) return;
-  if (done) lt_ring_event(lt, lt->gc.id, LT_RETURN);
-  lj_ltring_ext(lt, LTX_GC, (done ? LTG_END : 0) | (full ? LTG_FULL : 0) |
-			    state << LTG_STATE_SHIFT, 1, bytes, 0);
-  if (!done) lt_ring_event(lt, lt->gc.id, LT_ENTRY);
+  now = lj_ltring_group(lt, GC_WORDS);
+  if (done) lt_ring_store(lt, now, lt->gc.id, LT_RETURN);
+  lj_ltring_extat(lt, now, LTX_GC, (done ? LTG_END : 0) | (full ? LTG_FULL : 0) |
+				   state << LTG_STATE_SHIFT, 1, bytes, 0);
+  if (!done) lt_ring_store(lt, now, lt->gc.id, LT_ENTRY);
 }
 
 /* Does a step that begins now have events? It is part of what runs: the host may collect

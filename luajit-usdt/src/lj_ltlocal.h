@@ -172,12 +172,16 @@ LJ_FUNC void lj_ltctl_set(const char *name, const char *value);
 LJ_FUNC int lj_ltctl_match(const char *chunk);
 LJ_FUNC int lj_ltctl_matchlist(const char *list, const char *chunk);
 LJ_FUNC uint32_t lj_ltctl_blockclock(void);
+LJ_FUNC int lj_ltctl_blocksegments(void);
+LJ_FUNC uint32_t lj_ltctl_blocktimes(void);
 
 LJ_FUNC void lj_ltabi_resume(lua_State *L);
 LJ_FUNC void lj_ltabi_return(lua_State *L);
 LJ_FUNC int lj_ltabi_byc(lua_State *L);
 LJ_FUNC void lj_ltabi_free(lua_State *L);
 
+LJ_FUNC void lj_ltblock_chunk(LTState *lt, const void *p, uint32_t size, int kind,
+			      uint64_t number, uint32_t count);
 LJ_FUNC void lj_ltblock_begin(LTState *lt);
 LJ_FUNC void lj_ltblock_head(LTState *lt);
 LJ_FUNC void lj_ltblock_funcs(LTState *lt);
@@ -192,6 +196,9 @@ LJ_FUNC void lj_ltring_tick(LTState *lt, uint64_t now);
 LJ_FUNC void lj_ltring_note(LTState *lt);
 LJ_FUNC int lj_ltring_space(LTState *lt);
 LJ_FUNC void lj_ltring_need(LTState *lt, uint32_t n);
+LJ_FUNC uint64_t lj_ltring_group(LTState *lt, uint32_t n);
+LJ_FUNC void lj_ltring_extat(LTState *lt, uint64_t now, uint32_t sub, uint32_t arg, uint32_t n,
+			     uint64_t a, uint64_t b);
 LJ_FUNC void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 			   uint64_t a, uint64_t b);
 LJ_FUNC void lj_ltring_words(LTState *lt, uint32_t sub, uint32_t arg, uint64_t first,
@@ -344,6 +351,11 @@ LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 #define lj_ltffi_tailcall(L, fn, ins)	UNUSED(fn)
 #endif
 
+/* How a recording that wants this (LTC_*) records compiled code: LTC_SEGMENTS, LTC_AUTO, or 0. */
+#define lt_segtimes(lt, cfuncs) \
+  (LJ_LTSEGMENTS && ((cfuncs) & LTC_SEGMENTS) && lt_owncounter(lt) ? \
+   (cfuncs) & (LTC_SEGMENTS|LTC_AUTO) : 0u)
+
 #if LJ_LTSEGMENTS
 /* May a trace have events although others are described? */
 #define lt_segauto(lt)		((lt)->segments & LTC_AUTO)
@@ -393,6 +405,7 @@ LJ_FUNC void lj_ltcontext_changed(lua_State *L);
 LJ_FUNC void lj_ltcontext_free(lua_State *L);
 
 LJ_FUNC int lj_ltstream_open(lua_State *L);
+LJ_FUNC int lj_ltstream_outdated(LTState *lt);
 LJ_FUNC void lj_ltstream_again(LTState *lt);
 LJ_FUNC void lj_ltstream_close(LTState *lt, int reason);
 

@@ -327,8 +327,7 @@ static uint32_t stream_flags(global_State *g)
   if (LJ_DUALNUM) f |= LTF_DUALNUM;
   if (LJ_52) f |= LTF_52COMPAT;
   if ((cfuncs & LTC_FFI)) f |= LTF_FFI;
-  if (LJ_LTSEGMENTS && (cfuncs & LTC_SEGMENTS) && lt_owncounter(G2LT(g)))
-    f |= LTF_SEGMENTS;
+  if (G2LT(g)->segments) f |= LTF_SEGMENTS;
   return f;
 }
 
@@ -351,14 +350,15 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->start = lj_ltctl_clock(lt);
 }
 
-/* Describe a ring, or private memory, that is all zeros, for its reader. */
+/* Describe a ring, or private memory, that is all zeros, for its reader. Whoever does not know
+** LT_RING_SEGMENTS must not read what it cannot understand. */
 void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 		    uint32_t nblocks, uint32_t metasize)
 {
   LTState *lt = L2LT(L);
   init_own(L, (char *)r, flags, nblocks, metasize);
   r->version = LT_RING_VERSION;
-  r->flags = flags;
+  r->flags = (flags & LT_RING_SEGMENTS) ? LT_RING_SEGMENTS : flags;
   r->data_ofs = LT_RING_BLOCK_SIZE;
   r->block_size = LT_RING_BLOCK_SIZE;
   r->nblocks = nblocks;
@@ -435,6 +435,7 @@ int lj_ltopen_ring(lua_State *L)
   if (!lj_ltopen_spare(lt)) return 0;
   lost = lj_ltopen_forked(lt);
   lj_ltring_scratch(lt);
+  lt->segments = lt_segtimes(lt, c->cfuncs);
   cost = measure(lt);
   r = ring_map(lt, nblocks, &fd);
   if (!r) {
@@ -442,7 +443,7 @@ int lj_ltopen_ring(lua_State *L)
     return 0;
   }
   /* The recorder reads it as soon as it maps the ring. Of a segment it says nothing. */
-  r->event_cost_ps = (stream_flags(G(L)) & LTF_SEGMENTS) ? 0 : cost;
+  r->event_cost_ps = lt->segments ? 0 : cost;
   lj_ltopen_init(L, r, c->ring_block ? LT_RING_BLOCK : 0, nblocks, RINGMETA);
   young = lt->forked || lt->created == lt->token;  /* Created during this recording. */
   lt->forked = 0;

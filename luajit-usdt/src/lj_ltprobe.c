@@ -47,11 +47,15 @@
 #endif
 
 /* One semaphore for all probes of single events: the first member of
-** luajit_usdt_control, which has this second name in lj_ltctl.c; and one for the probe
-** that flushes blocks, also a member of it. */
+** luajit_usdt_control, which has this second name in lj_ltctl.c; and one for each of the probes
+** that flush blocks, also members of it. */
 extern unsigned short luajit_semaphore
   __attribute__((visibility("hidden"), section(".probes")));
 extern unsigned short luajit_block_semaphore
+  __attribute__((visibility("hidden"), section(".probes")));
+extern unsigned short luajit_segments_semaphore
+  __attribute__((visibility("hidden"), section(".probes")));
+extern unsigned short luajit_auto_semaphore
   __attribute__((visibility("hidden"), section(".probes")));
 #define luajit_function__entry_semaphore	luajit_semaphore
 #define luajit_function__return_semaphore	luajit_semaphore
@@ -77,6 +81,8 @@ extern unsigned short luajit_block_semaphore
 #define luajit_state__open_semaphore		luajit_semaphore
 #define luajit_state__close_semaphore		luajit_semaphore
 #define luajit_block__switch_semaphore		luajit_block_semaphore
+#define luajit_segments__switch_semaphore	luajit_segments_semaphore
+#define luajit_segments__auto_semaphore		luajit_auto_semaphore
 
 #define PROBEFUNC	__attribute__((noinline LT_NOCLONE)) void
 
@@ -88,12 +94,27 @@ LT_PROBES(PROBEDEF)
 ** lower it here before they detach from `block`, so that what is then flushed still
 ** reaches them. The nops after the site are other such places: the kernel counts each
 ** place once, and when another one is attached, everything is reported again. */
+#if LJ_TARGET_X64
+#define MORE_PLACES()	__asm__ volatile(".skip 32, 0x90")
+#else
+#define MORE_PLACES()	((void)0)
+#endif
 __attribute__((used)) PROBEFUNC lj_ltprobe_blockswitch(void)
 {
   STAP_PROBE(luajit, block__switch);
-#if LJ_TARGET_X64
-  __asm__ volatile(".skip 32, 0x90");
-#endif
+  MORE_PLACES();
+}
+
+/* The same for `segments`; and a place for those of its tracers that want LTC_AUTO. */
+__attribute__((used)) PROBEFUNC lj_ltprobe_segmentsswitch(void)
+{
+  STAP_PROBE(luajit, segments__switch);
+  MORE_PLACES();
+}
+
+__attribute__((used)) PROBEFUNC lj_ltprobe_segmentsauto(void)
+{
+  STAP_PROBE(luajit, segments__auto);
 }
 
 #endif

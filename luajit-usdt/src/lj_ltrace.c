@@ -214,7 +214,8 @@ ASMFunction lj_ltrace_call(lua_State *L, const BCIns *pc)
 #endif
 
 #if LJ_LTVMFAST
-/* The plain case: only event words are wanted, of our own clock (see lj_ltvm.c). */
+/* The plain case: only event words are wanted, of our own clock (see lj_ltvm.c). A C function is called
+** through g->wrapf, where lj_ltcall_wrap finds out whether it has events. */
 static void dispatch_fast(global_State *g, ASMFunction *disp)
 {
   LTState *lt = G2LT(g);
@@ -224,6 +225,7 @@ static void dispatch_fast(global_State *g, ASMFunction *disp)
   if (!lt_jiton(g))
     lt->target[0] = makeasmfunc(lj_bc_ofs[BC_IFUNCF]);
   disp[BC_FUNCF] = disp[BC_IFUNCF] = disp[BC_JFUNCF] = lj_ltvm_func;
+  disp[BC_FUNCC] = disp[BC_FUNCCW] = makeasmfunc(lj_bc_ofs[BC_FUNCCW]);
   if (lt_watchlines(lt)) return;
   disp[BC_RETM] = disp[BC_RET] = disp[BC_RET0] = disp[BC_RET1] =
     lj_ltvm_ret;

@@ -35,6 +35,9 @@ LUA_API LTControl luajit_usdt_control;
 
 /* The members that tracers change, in one load. */
 #define lj_ltctl_word()	(*(volatile uint64_t *)&luajit_usdt_control)
+/* Of such a word: the tracers of blocks. */
+#define lt_word_block(word)	((uint16_t)((word) >> 32))
+#define lt_word_segments(word)	((uint8_t)((word) >> 48))
 
 /* -- The VM's tracing state ------------------------------------------------ */
 
@@ -137,8 +140,10 @@ typedef struct LTCount {
 #define LT_SEGGO_MARK	1u	/* A word inside of the path has been stored. */
 #define LT_SEGGO_TIME	2u	/* A loop has run for long: the end of the path has a time. */
 #define LT_SEGGO_LOST	4u	/* Words are being lost: their events are counted. */
-/* LTState.segpack has this bit above its items: the third one makes the number negative. */
+/* LTState.segpack has this bit above its items: the third one makes the number negative. Two empty
+** items: the next link calls the VM. */
 #define LT_PACK_NONE	8u
+#define LT_PACK_CLOSED	((uint64_t)LT_PACK_NONE << 2*LT_PACKED_BITS)
 #define LT_SEGREC_REFUSED	2	/* LTState.segrec: the trace is to be given up. */
 
 /* Full hash of a chunk's name, which the description cuts. */
@@ -250,9 +255,10 @@ typedef struct LTState {
   ASMFunction slow;	/* lj_ltseg_slow */
   LTSegment *segment;	/* By number of the trace. */
   uint32_t sizesegment;
-  uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? */
+  uint32_t segments;	/* LTC_SEGMENTS, LTC_AUTO: are traces described? 0: none. */
   uint32_t segnext;	/* Next id. */
-  uint64_t segpack;	/* Links that are not stored yet, as items of a word: LT_PACK_NONE. */
+  uint64_t segpack;	/* Links that are not stored yet, as items of a word: LT_PACK_NONE; or
+			** LT_PACK_CLOSED. */
   uint32_t segtold;	/* Events of the path that runs which have been stored already, ... */
   uint32_t seggo;	/* LT_SEGGO_*: a link must call the VM, or 0. */
   uint32_t segdue;	/* Words of links until one has a time, ... */
@@ -494,7 +500,7 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
 /* -- The probe sites (lj_ltprobe.c) --------------------------------------- */
 
 /* The function that has the probe's site, the probe, the types and the names of its arguments.
-** block: event words, a block at a time, see LT_CHUNK_* in luatrace_format.h. */
+** block, segments: event words, a block at a time, see LT_CHUNK_* in luatrace_format.h. */
 #define LT_PROBES(_) \
   _(entry, function__entry, 7, (const char *chunk, const char *name, int line, void *L, \
     uint32_t id, uint32_t frame, int callline), chunk, name, line, L, id, frame, callline) \
@@ -533,6 +539,8 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
   _(open, state__open, 2, (void *g, void *L), g, L) \
   _(close, state__close, 2, (void *g, void *L), g, L) \
   _(block, block, 7, (const void *p, uint32_t size, void *g, int kind, uint64_t number, \
+    uint32_t count, uint32_t rec), p, size, g, kind, number, count, rec) \
+  _(segments, segments, 7, (const void *p, uint32_t size, void *g, int kind, uint64_t number, \
     uint32_t count, uint32_t rec), p, size, g, kind, number, count, rec)
 
 /* Not LJ_FUNC: they are in a file of their own even in an amalgamated build. */
@@ -541,6 +549,8 @@ static LJ_AINLINE uint64_t lj_ltctl_clock(LTState *lt)
 LT_PROBES(LT_PROBEDECL)
 #undef LT_PROBEDECL
 extern __attribute__((visibility("hidden"))) void lj_ltprobe_blockswitch(void);
+extern __attribute__((visibility("hidden"))) void lj_ltprobe_segmentsswitch(void);
+extern __attribute__((visibility("hidden"))) void lj_ltprobe_segmentsauto(void);
 extern __attribute__((visibility("hidden"))) void **lj_lttls_context(void);
 
 /* -- What the patches put into upstream's files ---------------------------- */

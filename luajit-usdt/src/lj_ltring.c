@@ -124,6 +124,7 @@ void lj_ltring_scratch(LTState *lt)
 {
   lt->block = lt->wp = lt->scratch;
   lt->seggo |= LT_SEGGO_LOST;
+  lt->segpack = LT_PACK_CLOSED;  /* It has no items: they are stored before anything else. */
   memset(lt->scratch, 0, LT_RING_BLOCK_SIZE);
 }
 
@@ -152,7 +153,7 @@ int lj_ltring_orphaned(LTState *lt, uint64_t alive)
 /* The recorder is gone: no other VM is to start a recording for it. */
 void lj_ltring_abandon(LTState *lt)
 {
-  uint16_t token = (uint16_t)lt->token;
+  uint8_t token = (uint8_t)lt->token;
   __atomic_compare_exchange_n(&luajit_usdt_control.ring, &token, 0, 0,
 			      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
@@ -329,15 +330,28 @@ static void commit(LTState *lt, uint64_t *w, uint32_t n, uint64_t head)
     lj_ltring_full(lt);
 }
 
-/* Store an LT_EXT record with n (0..2) continuation words, none of them 0. */
-void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
-		   uint64_t a, uint64_t b)
+/* The time of events that are stored as n words in one block: read once, not before the block begins. */
+uint64_t lj_ltring_group(LTState *lt, uint32_t n)
 {
-  uint64_t *w = reserve(lt, n+1);
-  uint64_t now = lj_ltctl_clock(lt);  /* Not before that of a new block. */
+  uint64_t now = lt_ring_tick(lt), *w = lt->wp;
+  return reserve(lt, n) == w ? now : lj_ltctl_clock(lt);
+}
+
+/* Store an LT_EXT record with n (0..2) continuation words, none of them 0, of the time now. */
+void lj_ltring_extat(LTState *lt, uint64_t now, uint32_t sub, uint32_t arg, uint32_t n,
+		     uint64_t a, uint64_t b)
+{
+  uint64_t *w = lt->wp;
   if (n > 0) w[1] = a ? a : now;  /* LTX_TIME: the time of the word itself. */
   if (n > 1) w[2] = b;
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
+}
+
+void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
+		   uint64_t a, uint64_t b)
+{
+  reserve(lt, n+1);
+  lj_ltring_extat(lt, lj_ltctl_clock(lt), sub, arg, n, a, b);
 }
 
 /* Store an LT_EXT record with 1+n (1..15) continuation words, none of them 0. */

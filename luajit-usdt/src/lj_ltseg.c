@@ -14,7 +14,8 @@
 ** Invariant: all counters are 0 when a root trace is entered from elsewhere than its own end. The
 ** events of a place are those before its snapshot (SnapShot.nev): exactly those that the interpreter
 ** does not make again when it continues there. LTState.segpack is empty whenever a trace runs that is
-** not described, and whenever none runs.
+** not described, and whenever none runs. It is closed while LTState.seggo is not 0, so that compiled
+** code need not look at that: a link that finds no space calls the VM anyway.
 **
 ** A trace has a description or events of its own, never both; a side trace of one that has a
 ** description has one, too, or is not compiled.
@@ -60,8 +61,8 @@
 #define WEIGHT_CALL	20u
 /* Of so many words of links one has a time: fewer (up to TIMED_MOST) if these times are closer together
 ** than the first number of ticks, more if they are further apart than the second one. */
-#define TIMED_MOST	16u
-#define TIMED_NEAR	(TICKS_IN_MS/2000)
+#define TIMED_MOST	64u
+#define TIMED_NEAR	(TICKS_IN_MS/1000)
 #define TIMED_FAR	(TICKS_IN_MS/500)
 
 /* -- Counters -------------------------------------------------------------- */
@@ -105,14 +106,22 @@ static void seg_need(LTState *lt, uint32_t n)
 /* The bit above n items of lt->segpack. */
 #define pack_top(n)	((uint64_t)LT_PACK_NONE << LT_PACKED_BITS*(n))
 
+/* There are no links that are not stored yet. */
+static void pack_empty(LTState *lt)
+{
+  lt->segpack = lt->seggo ? LT_PACK_CLOSED : LT_PACK_NONE;
+}
+
 /* Store the links that are not stored yet, in one word. They come before everything else that is
 ** stored while a trace runs or when it is left, so no event is lost before they are. */
 static void pack_store(LTState *lt)
 {
   uint64_t p = lt->segpack;
   uint32_t n = LT_PACKED_ITEMS;
+  lj_assertX(!lt->seggo || p == LT_PACK_CLOSED, "links are packed that must call the VM");
   if (p <= LT_PACK_NONE) return;  /* 0: there has been no recording. */
-  lt->segpack = LT_PACK_NONE;
+  pack_empty(lt);
+  if (p == LT_PACK_CLOSED) return;
   while (p < pack_top(n)) n--;
   if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
   lj_ltring_packed(lt, lt_packed_word(p ^ pack_top(n)));
@@ -166,6 +175,7 @@ static void seg_leave(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev, int 
   seg_store(lt, s, id, nev, timed);
   lt->segtold = 0;
   lt->seggo &= LT_SEGGO_LOST;
+  pack_empty(lt);
 }
 
 /* What was before a place inside s is stored; s goes on. */
@@ -174,6 +184,7 @@ static void seg_mark(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
   seg_store(lt, s, id, nev, 1);
   lt->segtold = s->path + nev;
   lt->seggo |= LT_SEGGO_MARK;
+  pack_empty(lt);
 }
 
 /* The description of the trace that runs, or NULL. */
@@ -240,29 +251,62 @@ static int pack_counted(LTState *lt, LTSegment *s, uint32_t id)
   return 1;
 }
 
+/* A link that joins no others. */
+static LJ_NOINLINE void link_leave(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
+{
+  int err = errno;
+  seg_leave(lt, s, id, nev, 0);
+  errno = err;
+}
+
 /* A trace ends: it links to another one, or to the interpreter. */
 void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev)
 {
   LTSegment *s = seg_running(lt);
-  int err = errno;
   lj_assertX(s != NULL, "link of a trace without description");
-  if (!pack_counted(lt, s, id)) seg_leave(lt, s, id, nev, 0);
-  errno = err;
+  if (!pack_counted(lt, s, id)) link_leave(lt, s, id, nev);
 }
 
-/* A link is the last one for which lt->segpack has space. Compiled code looks at lt->seggo before, so
-** the block is one of the ring. */
-void lj_ltseg_full(LTState *lt)
+/* The number of events in an iteration of the trace that runs before its link. */
+static uint32_t link_events(LTState *lt)
+{
+  GCtrace *T = traceref(G2J(LT2G(lt)), (TraceNo)lt_runningtrace(lt));
+  return T->snap[T->nsnap-1].nev;
+}
+
+/* lj_ltseg_full, where it is more than a word. */
+static LJ_NOINLINE void pack_full(LTState *lt)
 {
   uint64_t p = lt->segpack ^ pack_top(LT_PACKED_ITEMS), *w = lt->wp;
-  lt->segpack = LT_PACK_NONE;
-  if (link_due(lt) && ((uintptr_t)(w+1) & (LT_RING_BLOCK_SIZE-1))) {
-    uint32_t item = (uint32_t)p & (LT_PACKED-1);
-    lj_ltring_packed(lt, lt_packed_word(p >> LT_PACKED_BITS));
-    lj_ltring_segment(lt, item - LT_PACKED_PLACE, 0, NULL, link_time(lt));
+  uint32_t place = ((uint32_t)p & (LT_PACKED-1)) - LT_PACKED_PLACE;
+  uint32_t before = (uint32_t)(p >> LT_PACKED_BITS) & (LT_PACKED-1);
+  pack_empty(lt);
+  if (lt->seggo) {  /* It was closed. */
+    lj_ltseg_link(lt, place, link_events(lt));
+  } else if (lt->segdue <= 1 && before && before < LT_PACKED_PLACE) {  /* Iterations of this link. */
+    lt->segpack = p >> 2*LT_PACKED_BITS | pack_top(1);
+    lt->count[before / LT_PACKED_COUNTS].start += before % LT_PACKED_COUNTS;
+    seg_leave(lt, seg_running(lt), place, link_events(lt), 1);
+  } else if (link_due(lt) && ((uintptr_t)(w+1) & (LT_RING_BLOCK_SIZE-1))) {
+    if (before) lj_ltring_packed(lt, lt_packed_word(p >> LT_PACKED_BITS));
+    lj_ltring_segment(lt, place, 0, NULL, link_time(lt));
   } else {
     lj_ltring_packed(lt, lt_packed_word(p));
   }
+}
+
+/* A link is the last one for which lt->segpack has space. */
+void lj_ltseg_full(LTState *lt)
+{
+  uint64_t *w = lt->wp;
+  if (LJ_UNLIKELY(lt->segdue <= 1 || lt->seggo || !((uintptr_t)(w+1) & (LT_RING_BLOCK_SIZE-1)))) {
+    pack_full(lt);
+    return;
+  }
+  lt->segdue--;
+  st_rel(w, lt_packed_word(lt->segpack));  /* But for the bit above its items. */
+  lt->wp = w+1;
+  lt->segpack = LT_PACK_NONE;
 }
 
 /* Something is stored while a trace runs that is not on the path: a step of the collector, which
@@ -304,6 +348,7 @@ LJ_FUNCA void lj_ltseg_slowc(void *vm)
   while ((uint64_t)lt->segstep*s->nevents > REPORT_EVENTS) lt->segstep /= 2;
   lt->segslow = now;
   lt->seggo |= LT_SEGGO_TIME;
+  pack_empty(lt);
   if (now >= lt->deadline) lj_ltring_tick(lt, now);
   if (now - lt->segtime > REPORT_TICKS || (uint64_t)c->start*s->nevents > REPORT_EVENTS) {
     uint32_t step = lt->segstep;
@@ -328,11 +373,9 @@ static void seg_give_up(LTState *lt)
   lt->stop |= LTSTOP_FLUSH;
 }
 
-/* A recording begins. */
+/* A recording begins: LTState.segments says how. */
 void lj_ltseg_begin(LTState *lt)
 {
-  lt->segments = luajit_usdt_control.cfuncs & LTC_SEGMENTS ?
-		 luajit_usdt_control.cfuncs & (LTC_SEGMENTS|LTC_AUTO) : 0;
   lt->slow = lj_ltseg_slow;
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
@@ -350,8 +393,7 @@ void lj_ltseg_start(jit_State *J)
   lt->segnev = 0;
   lt->segnmarks = 1;
   lt->segmarks[0] = 0;
-  lt->segrec = lt->segments && (lt->on & LTON_RING) && !(lt->on & LTON_SINGLE) &&
-	       lt_owncounter(lt);
+  lt->segrec = lt->segments && (lt->on & LTON_WORDS) && !(lt->on & LTON_SINGLE);
   if (lt->segrec && LT_SEGMENT_IDS - lt->segnext < J->param[JIT_P_maxsnap] + 2u*LT_SEGMENT_MARKS)
     seg_give_up(lt), lt->segrec = 0;
   if (lt->segrec && !lj_ltfunc_grow((void **)&lt->segment, &lt->sizesegment, J->cur.traceno,
@@ -433,11 +475,11 @@ static int seg_wanted(jit_State *J)
 void lj_ltseg_reserve(jit_State *J)
 {
   LTState *lt = J2LT(J);
-  uint32_t size;
+  uint32_t size, part = lt_private(lt) ? 2 : 8;  /* A chunk of its own, if need be. */
   if (lt->segrec && !seg_wanted(J)) lt->segrec = 0;
   if (!lt->segrec) return;
   size = record_size(lt->segnmarks + 2u*(J->cur.nsnap+2u), lt->segnev);
-  if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/8 ||
+  if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/part ||
       !lj_ltring_metaspace(lt, 2*size)) {
     seg_give_up(lt);
     lj_trace_err(J, LJ_TRERR_TRACEOV);

@@ -88,7 +88,7 @@ int lj_ltself_isparents(void)
 const char *lj_ltself_another(void)
 {
   const LTControl *c = &luajit_usdt_control;
-  if (!c->ring && !c->block) return NULL;
+  if (!c->ring && !c->block && !c->segments) return NULL;
   return lj_ltself_fail("this process is being recorded by luatrace-record", "");
 }
 

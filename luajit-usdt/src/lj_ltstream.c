@@ -6,7 +6,8 @@
 ** and unmapped here; in between lj_ltblock.c uses it.
 **
 ** Invariant: the start of a stream is flushed before its first word, and its end after
-** the last one, also if the program exits without lua_close(). */
+** the last one, also if the program exits without lua_close(). All of it is flushed through
+** one probe: a tracer that does not know segments never sees a part of a stream that has some. */
 
 #define lj_ltstream_c
 #define LUA_CORE
@@ -30,8 +31,7 @@
 static void flush_start(LTState *lt)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltprobe_block(r, (uint32_t)sizeof(*r), LT2G(lt), LT_CHUNK_START,
-		   r->flushed_events, 0, r->recording);
+  lj_ltblock_chunk(lt, r, (uint32_t)sizeof(*r), LT_CHUNK_START, r->flushed_events, 0);
 }
 
 /* Allocate memory for the VM of L and report the start of a stream. Returns 0 without
@@ -39,6 +39,7 @@ static void flush_start(LTState *lt)
 int lj_ltstream_open(lua_State *L)
 {
   LTState *lt = L2LT(L);
+  uint32_t times = lj_ltctl_blocktimes();
   struct lt_ring *r;
   uint64_t lost;
   if (!lj_ltopen_spare(lt)) return 0;
@@ -48,7 +49,9 @@ int lj_ltstream_open(lua_State *L)
   if (!r) return 0;
   /* A forked child keeps its parent's, to which the dispatch table corresponds. */
   if (!(lt->on & LTON_BLOCK)) lt->clock = lj_ltctl_blockclock();
-  lj_ltopen_init(L, r, LT_RING_PROBE, NBLOCKS, METASIZE);
+  lt->segments = lt_segtimes(lt, times);
+  lj_ltopen_init(L, r, times ? LT_RING_PROBE|LT_RING_SEGMENTS : LT_RING_PROBE, NBLOCKS,
+		 METASIZE);
   r->wp = (uint64_t)(uintptr_t)&lt->wp;
   lt->forked = 0;
   lt->ring = r;
@@ -56,8 +59,18 @@ int lj_ltstream_open(lua_State *L)
   lt->warm = NBLOCKS;
   lt->thread = lj_ltring_thread();
   flush_start(lt);
+  lj_ltseg_begin(lt);
   lj_ltring_begin(lt, lost);
   return 1;
+}
+
+/* Do the tracers of blocks want another clock or another probe? Then the stream must end, and
+** another one may begin. */
+int lj_ltstream_outdated(LTState *lt)
+{
+  int segments = (lt->ringflags & LT_RING_SEGMENTS) != 0;
+  return lt->clock != lj_ltctl_blockclock() ||
+	 (lt_private(lt) && segments != lj_ltctl_blocksegments());
 }
 
 /* A tracer has attached later, or has missed something: report the start of the stream to
@@ -66,6 +79,7 @@ void lj_ltstream_again(LTState *lt)
 {
   if (lt->block == lt->scratch) return;
   lj_ltblock_flush(lt);
+  if ((lt->startflags & LTF_SEGMENTS)) lt->segments = lj_ltctl_blocktimes();
   lt->ring->recording = lt->rec;
   flush_start(lt);
 }
@@ -74,9 +88,8 @@ void lj_ltstream_again(LTState *lt)
 static void flush_end(LTState *lt, int reason)
 {
   struct lt_ring *r = lt->ring;
-  lj_ltprobe_block((void *)(uintptr_t)lj_ltctl_clock(lt), 0, LT2G(lt),
-		   LT_CHUNK_END, r->flushed_events, (uint32_t)reason,
-		   r->recording);
+  lj_ltblock_chunk(lt, (void *)(uintptr_t)lj_ltctl_clock(lt), 0, LT_CHUNK_END,
+		   r->flushed_events, (uint32_t)reason);
 }
 
 /* The stream ends: LTE_*. */
@@ -98,7 +111,7 @@ static __attribute__((destructor)) void flush_rest(void)
 {
   uintptr_t self = lj_ltring_thread();
   LTState *lt;
-  if (!luajit_usdt_control.block) return;
+  if (!luajit_usdt_control.block && !luajit_usdt_control.segments) return;
   lj_ltstate_lock();
   for (lt = lt_first(); lt; lt = lt->next)
     if (lt->thread == self && lt_private(lt) && lt->block != lt->scratch) {

@@ -28,7 +28,7 @@
 #include "lj_ltlocal.h"
 
 /* The part of the control word that asks for stacks. */
-#define STACKS_MASK	((uint64_t)0xff << 48)
+#define STACKS_MASK	((uint64_t)0xff << 24)
 
 /* -- Switching ------------------------------------------------------------ */
 
@@ -42,7 +42,7 @@ static uint32_t wanted(LTState *lt)
   if (!ring) lt->refused = 0;
   if (ring && lt->refused != ring && !(lt->stop & LTSTOP_OFF))
     on |= LTON_RING;
-  else if (luajit_usdt_control.block)
+  else if (luajit_usdt_control.block || luajit_usdt_control.segments)
     on |= LTON_BLOCK;
   return on;
 }
@@ -241,7 +241,7 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   if ((lt->on & LTON_RING) && ((lt->stop & LTSTOP_OFF) ||
 			       luajit_usdt_control.ring != lt->token))
     switch_mode(L, lt->on & ~(uint32_t)LTON_RING, pc);
-  if ((lt->on & LTON_BLOCK) && lt->clock != lj_ltctl_blockclock())
+  if ((lt->on & LTON_BLOCK) && lj_ltstream_outdated(lt))
     switch_mode(L, lt->on & ~(uint32_t)LTON_BLOCK, pc);  /* Begins again below. */
   was = lt->on;
   rec = lt->rec;
@@ -250,7 +250,8 @@ int lj_ltswitch_now(lua_State *L, const BCIns *pc)
   else if (lt->stop & LTSTOP_RESYNC)
     resync(L, pc);
   leave_ended(L, pc);
-  more = report || (uint16_t)(word >> 32) > (uint16_t)(lt->seen >> 32);
+  more = report || lt_word_block(word) > lt_word_block(lt->seen) ||
+	 lt_word_segments(word) > lt_word_segments(lt->seen);
   changed = lt->rec != rec && !(lt->on & LTON_RING);
   if (was && lt->on == was &&
       (forked || more || changed || (uint16_t)word > (uint16_t)lt->seen))

@@ -274,6 +274,7 @@ enum { LTC_NONE = 0, LTC_USER = 1, LTC_DEFAULT = 2, LTC_ALL = 3 };
 /* lt_ring.flags */
 #define LT_RING_BLOCK		0x01u	/* Wait instead of dropping. */
 #define LT_RING_PROBE		0x02u	/* Private memory, flushed through a probe: see below. */
+#define LT_RING_SEGMENTS	0x04u	/* In its place: flushed through the probe luajit:segments. */
 
 /* lt_ring.state (written by the VM) */
 enum { LT_RING_OPEN = 1, LT_RING_CLOSED = 2 };
@@ -313,7 +314,7 @@ struct lt_ring {
   uint64_t lost_since;		/* Clock of the first event of an unfinished loss,
 				** 0 if none. */
   uint64_t meta_lost;		/* Descriptions lost because the area was full. */
-  /* LT_RING_PROBE only. */
+  /* LT_RING_PROBE and LT_RING_SEGMENTS only. */
   uint64_t flushed;		/* Address of the first word not yet flushed. */
   uint64_t flushed_events;	/* Events flushed in all. */
   uint64_t flushed_funcs;	/* Descriptions flushed in all. */
@@ -339,7 +340,13 @@ struct lt_ring {
 ** there is no ring as above) a VM writes the same words into private memory of
 ** the same layout (LT_RING_PROBE). It flushes a chunk of it through the probe when
 ** a block is full, at the first event 10 ms after the last flush, and when the
-** recording ends. Arguments:
+** recording ends.
+**
+** The probe luajit:segments has the same arguments, and is hit instead of it while
+** lt_control.segments is not 0 and lt_control.block is: then all tracers know segments, and
+** the words may be segments (LTF_SEGMENTS in the header's stream_flags). A stream has one of
+** the two probes from START to END; if it is to have the other one, it ends, and another one
+** begins. Arguments:
 **
 **   address, bytes   of the chunk (up to LT_RING_BLOCK_SIZE); END: clock, 0
 **   g                address of the global_State: identifies the stream
@@ -355,7 +362,7 @@ struct lt_ring {
 enum {
   LT_CHUNK_START = 1,		/* struct lt_ring. A stream begins; or, if it has begun,
 				** all functions are described again for a new tracer. */
-  LT_CHUNK_FUNCS = 2,		/* struct lt_func records. */
+  LT_CHUNK_FUNCS = 2,		/* struct lt_func and struct lt_segment records. */
   LT_CHUNK_EVENTS = 3,		/* Event words. */
   LT_CHUNK_END = 4		/* Empty. The stream ends. */
 };
@@ -509,13 +516,15 @@ struct lt_control {
   /* A tracer may change these at any time. One word: see lj_ltctl_word. */
   uint16_t semaphore;		/* Number of tracers attached to the USDT probes of
 				** single events. */
-  uint16_t ring;		/* Nonzero: record event words into a ring. Below 256:
-				** one byte is written atomically. A new number starts
-				** a new recording. */
-  uint16_t block;		/* Number of tracers attached to the probe that flushes
-				** event words, a block at a time. */
+  uint8_t ring;			/* Nonzero: record event words into a ring. A new number
+				** starts a new recording. */
   uint8_t stacks;		/* Increased by LUATRACE=mode=stuck, inside the process: each
 				** Lua VM prints its stacks at its next poll. */
+  uint16_t block;		/* Number of tracers attached to the probe that flushes
+				** event words, a block at a time. */
+  uint8_t segments;		/* Number of tracers of blocks that know segments; they do not
+				** count in `block`. The kernel counts in 16 bits, of which `context`
+				** is the upper half; there are 32 places for tracers. */
   uint8_t context;		/* 1: somebody reads the threads' contexts, see
 				** docs/thread-context.md. Stays until it is set to 0. */
   /* Constant. */

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "luatrace_format.h"
+
 namespace luatrace::record {
 
 struct Options {
@@ -60,5 +62,20 @@ struct Options {
   bool several() const { return finds_processes() || pids.size() > 1; }
   bool file_per_process() const { return output.find("%p") != std::string::npos; }
 };
+
+// With --via bpf the recorder leaves out what is not wanted, event by event: by this option. Empty:
+// nothing.
+inline std::string recorders_filter(const Options& o) {
+  if (!o.include.empty()) return "--include";
+  if (!o.exclude.empty()) return "--exclude";
+  const bool fewer = o.c_functions == "none" || o.c_functions == "user";
+  return fewer ? "--c-functions " + o.c_functions : "";
+}
+
+// Of --times: LTC_SEGMENTS, LTC_AUTO; 0: events.
+inline uint32_t times_flags(const Options& o) {
+  if (o.times == "segments") return LTC_SEGMENTS;
+  return o.times == "auto" ? uint32_t{LTC_SEGMENTS | LTC_AUTO} : 0;
+}
 
 }  // namespace luatrace::record

@@ -27,6 +27,7 @@ struct Settings {
   uint64_t ring_bytes = 64u << 20;      // of a ring buffer
   uint32_t clock = LT_CLOCK_MONOTONIC;  // of the files and of the VMs' blocks
   std::optional<Mechanism> mechanism;   // empty: the best that works
+  uint32_t times = 0;                   // of compiled code: LTC_SEGMENTS, LTC_AUTO; 0: events
   FilterRules filter;
   uint32_t max_depth = 0;  // 0: no limit
   bool cpu = false;        // record CPU time
@@ -41,7 +42,7 @@ struct SourceTotals {
 // Events since the last call.
 struct News {
   std::vector<pid_t> execs;  // have executed another program; each needs a new number
-  std::vector<std::pair<pid_t, uint64_t>> firsts;  // first event, in ns after add()
+  std::vector<std::pair<pid_t, uint64_t>> firsts;  // first event, in ns after add() or the exec
   std::set<pid_t> with_c;                          // have reported new C functions
   // Their blocks cannot be interpreted, because we attached late or something was lost: they should
   // begin again.

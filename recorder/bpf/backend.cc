@@ -32,6 +32,7 @@ Settings settings_of(const Options& o) {
   if (o.bpf_link == "each") s.mechanism = Mechanism::kEach;
   if (o.bpf_link == "multi") s.mechanism = Mechanism::kMulti;
   s.filter = {o.include, o.exclude, o.c_functions};
+  s.times = s.filter.any() ? 0 : times_flags(o);
   s.max_depth = o.max_depth;
   s.cpu = o.cpu;
   return s;
@@ -72,6 +73,7 @@ class BpfBackend : public Backend {
   };
   std::string unsupported() const;
   void drain();
+  void executed(pid_t pid);
   void news(uint64_t now);
   void warn_no_response(pid_t pid, Live& live, uint64_t now);
 
@@ -170,23 +172,27 @@ void BpfBackend::drain() {
   draining_ = false;
 }
 
+// Its new program is another process in the file.
+void BpfBackend::executed(pid_t pid) {
+  std::string why;
+  const uint32_t number = host_.process_number(pid, why);
+  host_.detail("process " + std::to_string(pid) + " has executed another program");
+  host_.drainer().post([source = source_, pid, number] { source->renumber(pid, number); });
+  const auto it = live_.find(pid);
+  if (it == live_.end()) return;
+  it->second.waker = Waker(pid);
+  it->second.waker.want_clock(clock_);
+}
+
 void BpfBackend::news(uint64_t now) {
   const News news = std::exchange(news_, {});
+  for (const pid_t pid : news.with_c) host_.has_c_functions(pid);
+  for (const pid_t pid : news.execs) executed(pid);
   for (const auto& [pid, ns] : news.firsts) {
     const auto it = live_.find(pid);
     if (it == live_.end()) continue;
     it->second.began = true;
     host_.first_event(pid, ns);
-  }
-  for (const pid_t pid : news.with_c) host_.has_c_functions(pid);
-  for (const pid_t pid : news.execs) {
-    std::string why;
-    const uint32_t number = host_.process_number(pid, why);
-    host_.drainer().post([source = source_, pid, number] { source->renumber(pid, number); });
-    const auto it = live_.find(pid);
-    if (it == live_.end()) continue;
-    it->second.waker = Waker(pid);
-    it->second.waker.want_clock(clock_);
   }
   for (auto& [pid, live] : live_) {
     live.waker.poll(now);

@@ -14,6 +14,12 @@ namespace {
 
 constexpr uint32_t kMaxIds = 1u << 23;
 
+// The function of a word that has one.
+uint32_t function_of(std::span<const uint64_t> r) {
+  const uint32_t p = lt_payload(r[0]);
+  return p == LT_PAYLOAD_BIG && r.size() > 1 ? lt_lo(r[1]) : p;
+}
+
 // The number of words of the first `events` events, from which those found are subtracted.
 size_t skip(std::span<const uint64_t> words, uint64_t& events) {
   size_t at = 0;
@@ -44,36 +50,69 @@ BlockStream::BlockStream(std::shared_ptr<Output> output, uint32_t process, const
       cpu_(std::move(cpu)),
       next_(number),
       next_func_(start.flushed_funcs) {
+  if ((start.stream_flags & LTF_SEGMENTS) != 0) segment_words_.emplace();
   if (rules.any()) filter_.emplace();
   if (max_depth != 0) depth_.emplace(max_depth, start.start_tick);
 }
 
-// -- Functions --
+// -- Descriptions --
+
+// Appends it to `fresh`. False: it is known already.
+bool BlockStream::take_function(std::span<const std::byte> record, std::vector<std::byte>& fresh) {
+  lt_func f;
+  std::memcpy(&f, record.data(), sizeof f);
+  if (f.id >= kMaxIds || !described_.insert(f.id).second) return false;
+  fresh.insert(fresh.end(), record.begin(), record.end());
+  if (f.type == LT_FUNC_C) c_functions_ = true;
+  // Collector and compiler are no C functions of the program: --c-functions does not concern them.
+  const bool of_vm = f.type == LT_FUNC_FF && f.ffid >= LT_FF_GC;
+  if (of_vm) of_vm_.insert(f.id);
+  if (!filter_) return true;
+  const std::string chunk(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
+  if (!of_vm && !wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
+  return true;
+}
+
+// The same for the description of a compiled trace.
+bool BlockStream::take_segment(std::span<const std::byte> record, std::vector<std::byte>& fresh) {
+  lt_segment s;
+  std::memcpy(&s, record.data(), sizeof s);
+  if (s.id < next_place_) return false;
+  next_place_ = s.id + s.nmarks + s.nexits;
+  segment_words_->describe(record);
+  fresh.insert(fresh.end(), record.begin(), record.end());
+  return true;
+}
 
 void BlockStream::functions(uint64_t number, uint64_t count, std::span<const std::byte> records) {
   if (number > next_func_) lost_funcs_ += number - next_func_;
+  wants_reports_ = wants_reports_ || (segment_words_ && number > next_func_);
   next_func_ = std::max(next_func_, number + count);
-  std::vector<std::byte> fresh;
-  uint32_t n = 0;
+  std::vector<std::byte> functions, segments;
+  uint32_t n_functions = 0, n_segments = 0;
   for (size_t at = 0; at < records.size();) {
-    lt_func f;
-    if (!func_is_valid(&records[at], records.size() - at)) return void(damaged_ = true);
-    std::memcpy(&f, &records[at], sizeof f);
-    const auto record = records.subspan(at, f.size);
-    at += f.size;
-    if (f.id >= kMaxIds || !described_.insert(f.id).second) continue;
-    fresh.insert(fresh.end(), record.begin(), record.end());
-    n++;
-    if (f.type == LT_FUNC_C) c_functions_ = true;
-    if (!filter_) continue;
-    const std::string chunk(reinterpret_cast<const char*>(&record[sizeof f]), f.chunk_len);
-    // Collector and compiler are no C functions of the program: --c-functions does not concern
-    // them.
-    const bool of_vm = f.type == LT_FUNC_FF && f.ffid >= LT_FF_GC;
-    if (!of_vm && !wants(*rules_, f.type, chunk)) filter_->unwanted(f.id);
+    const size_t left = records.size() - at;
+    const bool segment = segment_words_ && segment_is_valid(&records[at], left);
+    if (!segment && !func_is_valid(&records[at], left)) {
+      damaged_ = true;
+      break;
+    }
+    uint32_t size;
+    std::memcpy(&size, &records[at], sizeof size);
+    const auto record = records.subspan(at, size);
+    at += size;
+    if (segment)
+      n_segments += take_segment(record, segments);
+    else
+      n_functions += take_function(record, functions);
   }
-  if (n > 0 && output_->has_space(fresh.size() + sizeof(lt_block)))
-    output_->write_funcs(stream_, n, fresh);
+  write(segments, n_segments, LT_BLOCK_SEGMENTS);
+  write(functions, n_functions, LT_BLOCK_FUNCS);
+}
+
+void BlockStream::write(std::span<const std::byte> records, uint32_t count, uint16_t type) {
+  if (count > 0 && output_->has_space(records.size() + sizeof(lt_block)))
+    output_->write_funcs(stream_, count, records, type);
 }
 
 // -- Coroutines with a known stack --
@@ -129,9 +168,27 @@ void BlockStream::take(std::span<const uint64_t> r, std::vector<uint64_t>& out) 
   out.insert(out.end(), r.begin(), r.end());
 }
 
+// -- Segments after a loss --
+
+// Does this record belong to a path of compiled code whose beginning was lost, or refer to a
+// description that was lost? A path ends at the first place that says so; and where the interpreter
+// runs. What the collector does is no sign of that, because its steps are inside of paths.
+bool BlockStream::is_torn(std::span<const uint64_t> r) {
+  const uint32_t kind = lt_kind(r[0]);
+  if (SegmentWords::is_one(r)) {
+    const bool torn = torn_ && !lt_is_packed(r[0]);
+    torn_ = torn && segment_words_->goes_on(r);
+    return torn || !segment_words_->knows(r);
+  }
+  const bool collector = kind != LT_RESUME && kind != LT_SUSPEND && of_vm_.contains(function_of(r));
+  if (kind != LT_EXT ? !collector : sub_of(r[0]) == LTX_STACK) torn_ = false;
+  return false;
+}
+
 // -- Words --
 
-void BlockStream::put(std::span<const uint64_t> words) {
+void BlockStream::put(std::span<uint64_t> words) {
+  if (segment_words_) segment_words_->run(words);
   if (filter_) {
     kept_.clear();
     for (size_t at = 0; at < words.size();) {
@@ -174,8 +231,20 @@ uint64_t BlockStream::events(uint64_t number, uint64_t count, std::span<const ui
   const uint64_t fresh = number + count - std::max(next_, number);
   next_ = number + count;
   clean_.clear();
+  take_records(words);
+  put(clean_);
+  return fresh;
+}
+
+// Those to keep, into clean_; and a loss for others.
+void BlockStream::take_records(std::span<const uint64_t> words) {
+  uint64_t torn = 0;
+  const auto leave_out = [&] {
+    left_out_ += torn;
+    if (torn > 0) put_loss(std::exchange(torn, 0), blocks_.scanner().tick(), 0);
+  };
   for (size_t at = 0; at < words.size();) {
-    if (is_plain(words[at])) {
+    if (is_plain(words[at]) && !torn_ && torn == 0) {
       fresh_ = 0;
       skip_frames_ = 0;
       clean_.push_back(words[at++]);
@@ -188,11 +257,17 @@ uint64_t BlockStream::events(uint64_t number, uint64_t count, std::span<const ui
       damaged_ = true;
       break;
     }
-    take(record, clean_);
     at += n;
+    if (segment_words_ && is_torn(record)) {
+      put(clean_);
+      clean_.clear();
+      torn++;
+      continue;
+    }
+    leave_out();
+    take(record, clean_);
   }
-  put(clean_);
-  return fresh;
+  leave_out();
 }
 
 void BlockStream::put_ext(uint64_t tick, uint32_t sub, uint32_t arg,
@@ -205,13 +280,20 @@ void BlockStream::put_ext(uint64_t tick, uint32_t sub, uint32_t arg,
 
 void BlockStream::lose(uint64_t count, uint64_t tick, uint32_t why) {
   if (count == 0) return;
-  const uint64_t since = std::max<uint64_t>(blocks_.scanner().tick(), 1);
   next_ += count;
-  lost_ += count;
+  missed_ += count;
+  torn_ = segment_words_.has_value();
+  put_loss(count, tick, why);
+}
+
+// From here on no stack is known.
+void BlockStream::put_loss(uint64_t count, uint64_t tick, uint32_t why) {
+  const uint64_t since = std::max<uint64_t>(blocks_.scanner().tick(), 1);
   known_.clear();
   last_known_ = fresh_ = 0;
   skip_frames_ = 0;
   whole_ = false;
+  wants_reports_ = true;
   const uint64_t words[2] = {count + 1, since};
   put_ext(std::max(since, tick), LTX_LOSS, why, words);
 }
@@ -235,6 +317,10 @@ void BlockStream::finish() {
   output_->end_stream(stream_);
   output_->totals().add(blocks_.scanner(), damaged_);
   output_->totals().lost_functions += lost_funcs_;
+  if (!segment_words_) return;
+  output_->totals().segment_words += segment_words_->words();
+  output_->totals().segment_events += segment_words_->events();
+  if (lost() > 0) output_->totals().lost_segments = true;
 }
 
 }  // namespace luatrace::record::bpf

@@ -95,7 +95,9 @@ void Blocks::start_stream(AttachedProcess& a, const ltb_block& b) {
   FlushingVm& s = a.flushing[b.hit.state];
   s.address = b.address;
   s.last_ns = b.hit.time;
-  const bool continues = s.stream != nullptr && (b.number > 0 || s.stream->next() == 0);
+  const bool segments = (start.stream_flags & LTF_SEGMENTS) != 0;
+  const bool continues = s.stream != nullptr && (b.number > 0 || s.stream->next() == 0) &&
+                         s.stream->may_have_segments() == segments;
   if (continues) return;
   if (s.stream != nullptr) finish_stream(s);
   auto cpu = r_.settings.cpu ? CpuTime::of(a.pid, start.clock, start.start_tick) : nullptr;
@@ -117,10 +119,9 @@ void Blocks::take(AttachedProcess& a, const ltb_block& b) {
     if (s.stream->saw_c_functions()) r_.news.with_c.insert(a.pid);
   }
   if (b.chunk_kind == LT_CHUNK_EVENTS) {
-    const uint64_t lost = s.stream->lost();
     r_.totals.events += s.stream->events(b.number, events_of(b), words_of(b));
-    if (s.stream->lost() > lost) r_.news.unsynced.insert(a.pid);
   }
+  if (s.stream->wants_reports()) r_.news.unsynced.insert(a.pid);
   if (b.chunk_kind == LT_CHUNK_END) {
     s.stream->end(b.number, b.count, b.address);
     if (b.count == LT_CHUNK_EXIT) return;
@@ -141,7 +142,7 @@ void Blocks::lose_tail(AttachedProcess& a, uint64_t state, uint64_t events) {
   const auto it = a.flushing.find(state);
   if (it == a.flushing.end()) return;
   BlockStream& stream = *it->second.stream;
-  if (events > stream.lost()) stream.lose(events - stream.lost(), r_.now(), 0);
+  if (events > stream.missed()) stream.lose(events - stream.missed(), r_.now(), 0);
 }
 
 // -- Unflushed events --
@@ -155,7 +156,7 @@ std::optional<Blocks::Unflushed> Blocks::read_unflushed(AttachedProcess& a,
   Unflushed r;
   r.tick = read_tick(r_.settings.clock);
   if (memory.read(s.address, before) != 0 || before.magic != LT_RING_MAGIC ||
-      (before.flags & LT_RING_PROBE) == 0 || memory.read(before.wp, end) != 0)
+      (before.flags & (LT_RING_PROBE | LT_RING_SEGMENTS)) == 0 || memory.read(before.wp, end) != 0)
     return std::nullopt;
   const uint64_t n = (end - before.flushed) / 8;
   if (end < before.flushed || n > kMaxWords) return std::nullopt;

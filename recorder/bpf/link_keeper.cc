@@ -87,14 +87,17 @@ struct LinkKeeper::Request {
   char path[128] = "";
 
   int make_multi(Link& l) const {
+    const uint64_t offsets[] = {site.offset, site.offset2};
+    const uint64_t semaphores[] = {site.semaphore, site.semaphore2};
+    const uint64_t cookies[] = {site.cookie, site.cookie};
     MultiLink c{};
     c.program = static_cast<uint32_t>(site.program);
     c.attach_type = kUprobeMulti;
     c.path = address_of(path);
-    c.offsets = address_of(site.offset);
-    c.semaphores = address_of(site.semaphore);
-    c.cookies = address_of(site.cookie);
-    c.count = 1;
+    c.offsets = address_of(offsets);
+    c.semaphores = address_of(semaphores);
+    c.cookies = address_of(cookies);
+    c.count = site.offset2 != 0 ? 2 : 1;
     c.pid = static_cast<uint32_t>(pid);
     return l.link = create_link(c);
   }

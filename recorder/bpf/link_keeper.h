@@ -27,6 +27,9 @@ class LinkKeeper {
   struct Site {
     int program;  // descriptor of the BPF program
     uint64_t offset, semaphore, cookie;
+    // A second place for the same link, kMulti only; 0: none. Closing a link takes time, closing a
+    // place of it does not.
+    uint64_t offset2 = 0, semaphore2 = 0;
   };
   static constexpr size_t kMaxLinks = 16384;
 

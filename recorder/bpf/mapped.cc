@@ -65,7 +65,10 @@ MappedLua MappedFiles::look(pid_t pid) {
         !seen.emplace(m.device, m.inode).second)
       continue;
     if (seen.size() > kMaxFiles || found.files.size() + found.problems.size() == kMaxFound) break;
-    if (!file_answers(pid, m, limit)) continue;
+    if (!file_answers(pid, m, limit)) {
+      if (found.unanswered.empty()) found.unanswered = m.path;
+      continue;
+    }
     Descriptor fd(open_mapping(pid, m));
     struct stat st {};
     if (fd >= 0 && fstat(fd, &st) == 0) read(std::move(fd), m.path, st.st_dev, st.st_ino, found);

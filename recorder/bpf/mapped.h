@@ -31,6 +31,7 @@ struct LuaFile {
 struct MappedLua {
   std::vector<std::shared_ptr<LuaFile>> files;
   std::vector<std::string> problems;  // of files that look like ours but cannot be used
+  std::string unanswered;             // a file that could not be read in time
   bool readable = false;              // the process's mappings could be read
 };
 

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/escape.h"
 #include "recorder/os/process.h"
 #include "recorder/os/remote.h"
 #include "recorder/vm/lua_image.h"
@@ -93,6 +94,11 @@ Attached nothing_to_attach(pid_t pid, const MappedLua& lua) {
   // Its files are opened with the permissions of a debugger.
   if (search.error == EPERM || search.error == EACCES)
     return {Refusal::kNoPermission, explain_no_access(pid, search.error)};
+  if (!search.ours.empty() && !lua.unanswered.empty())
+    return {Refusal::kOther,
+            "cannot be recorded through BPF: " + printable(lua.unanswered) +
+                " could not be read in time (it is on a file system that may never answer); try "
+                "again, or use --via direct"};
   return {Refusal::kNoLuaJIT, explain_no_lua(pid, search)};
 }
 

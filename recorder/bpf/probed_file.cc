@@ -16,22 +16,19 @@ namespace luatrace::record::bpf {
 namespace {
 
 constexpr const char* kProvider = "luajit";
-constexpr std::string_view kSwitch = "block__switch";
+constexpr std::string_view kSwitch = "block__switch", kSegments = "segments",
+                           kSegmentsSwitch = "segments__switch", kAuto = "segments__auto";
 constexpr uint32_t kNoteType = 3;   // NT_STAPSDT
 constexpr size_t kMaxNamed = 4096;  // sections whose names are read
 constexpr size_t kMaxProbes = 1024;
 constexpr const char* kNoBlocks =
     "it has no probe `block`: build it with a newer luajit-usdt, or use probes/lua-calls.bt";
 
-// The machine that the BPF program was compiled for, its nop and what it is called.
+// The nop of kMachine, for which the BPF program was compiled, too.
 #if defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
 constexpr std::array<unsigned char, 4> kNop{0x1f, 0x20, 0x03, 0xd5};
-constexpr const char* kMachineName = "arm64";
 #else
-constexpr uint16_t kMachine = EM_X86_64;
 constexpr std::array<unsigned char, 1> kNop{0x90};
-constexpr const char* kMachineName = "x86-64";
 #endif
 
 // The segments and the base section of the file.
@@ -177,20 +174,44 @@ bool is_ours(const ReadAt& read, const Places& places, const Notes& notes, std::
   return why.empty();
 }
 
+uint64_t semaphore_of(const Places& places, const Notes& notes, std::string_view probe) {
+  uint64_t semaphore = 0;
+  for (const Note& note : notes.probes)
+    if (note.probe == probe) semaphore = places.offset_of(note.semaphore).value_or(0);
+  return semaphore;
+}
+
+// Where they cannot be used, the file is like one that has none.
+void read_segments(const ReadAt& read, const Places& places, const Notes& notes, ProbedFile& file) {
+  std::string why;
+  ProbedFile f = file;
+  std::array<ltb_arg, LTB_NARGS> none;
+  f.segments = site_of(read, places, notes, kSegments, f.args, why);
+  if (why.empty()) f.segments_switch = site_of(read, places, notes, kSegmentsSwitch, none, why);
+  if (why.empty()) f.auto_switch = site_of(read, places, notes, kAuto, none, why);
+  f.segments_semaphore = semaphore_of(places, notes, kSegmentsSwitch);
+  f.auto_semaphore = semaphore_of(places, notes, kAuto);
+  if (why.empty() && f.segments != 0 && f.segments_switch != 0 && f.auto_switch != 0 &&
+      f.segments_semaphore != 0 && f.auto_semaphore != 0 && f.same_layout(file))
+    file = f;
+}
+
 Probed read_elf(const ReadAt& read, const ElfHead& head, ProbedFile& file, std::string& why) {
   const auto sections = read_sections(read, head.header);
   const Places places = read_places(read, head, sections);
   const Notes notes = read_notes(read, sections, places);
   if (notes.probes.empty()) return Probed::kNo;
   if (head.header.e_machine != kMachine)
-    return why = std::string("it is not for ") + kMachineName, Probed::kBad;
+    return why = "it is for " + machine_name(head.header.e_machine) + ", not for " +
+                 machine_name(kMachine),
+           Probed::kBad;
   if (!is_ours(read, places, notes, why)) return Probed::kBad;
   std::array<ltb_arg, LTB_NARGS> none;
   file.block = site_of(read, places, notes, "block", file.args, why);
   if (why.empty()) file.block_switch = site_of(read, places, notes, kSwitch, none, why);
   if (!why.empty()) return Probed::kBad;
-  for (const Note& note : notes.probes)
-    if (note.probe == kSwitch) file.semaphore = places.offset_of(note.semaphore).value_or(0);
+  file.semaphore = semaphore_of(places, notes, kSwitch);
+  read_segments(read, places, notes, file);
   const bool all = file.block != 0 && file.block_switch != 0 && file.semaphore != 0;
   return all ? Probed::kYes : (why = kNoBlocks, Probed::kBad);
 }

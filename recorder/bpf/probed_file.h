@@ -18,6 +18,10 @@ struct ProbedFile {
   // Offsets in the file: of the nops of the probes `block` and `block__switch`, and of the
   // semaphore. The latter probe is never hit: it is a place for raising the semaphore.
   uint64_t block = 0, block_switch = 0, semaphore = 0;
+  // The same of the probe `segments`, with the same arguments, and where to raise the semaphore
+  // that asks for LTC_AUTO. All 0: an older LuaJIT.
+  uint64_t segments = 0, segments_switch = 0, segments_semaphore = 0;
+  uint64_t auto_switch = 0, auto_semaphore = 0;
   std::array<ltb_arg, LTB_NARGS> args{};  // of `block`
 
   // Can one loaded copy of the BPF program serve both?

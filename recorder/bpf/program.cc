@@ -16,6 +16,7 @@
 
 #include "base/escape.h"
 #include "calls.skel.h"
+#include "luatrace_format.h"
 #include "recorder/bpf/wire.h"
 #include "recorder/os/maps.h"
 #include "recorder/os/text.h"
@@ -146,11 +147,11 @@ Failure Program::load(const ProbedFile& layout, Mechanism mechanism, uint64_t ri
 
 namespace {
 
-// Equivalent nops after the site of `block__switch`. One of them is used: the semaphore counts
-// places, and if another recorder used the same one the VM would not notice a new tracer.
-uint64_t switch_place(const LuaFile& file) {
+// Equivalent nops after the site of `block__switch` or `segments__switch`. One of them is used: the
+// semaphore counts places, and if another recorder used the same one the VM would not notice a new
+// tracer.
+uint64_t switch_place(const LuaFile& file, uint64_t offset) {
   constexpr uint64_t kLongest = 11, kShortest = 6, kNops = 32;  // nop and nop10; older: nop5
-  const uint64_t offset = file.probed.block_switch;
   std::array<uint8_t, kLongest + kNops> code{};
   const ssize_t n = pread(file.fd, code.data(), code.size(), static_cast<off_t>(offset));
   const uint64_t site = code[1] == 0x66 ? kLongest : kShortest;
@@ -162,21 +163,68 @@ uint64_t switch_place(const LuaFile& file) {
 
 }  // namespace
 
-// The site first, without the semaphore, so that it can stay when that is lowered. The kernel
-// refuses (EINVAL) this if another tool has both at the same place: then we do the same.
-Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot) {
-  const uint32_t key = static_cast<uint32_t>(pid);
+// Without the semaphore, so that it can stay when that is lowered. The kernel refuses (EINVAL) this
+// if another tool has both at the same place: then we do the same. 0, or errno.
+int Program::attach_probe(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid_t pid,
+                          uint32_t slot) {
   const int program = bpf_program__fd(skeleton_->progs.block);
-  const ProbedFile& probed = file.probed;
+  const int error = attach_site(file.path(), {program, offset, 0, slot}, pid, false);
+  if (error != EINVAL) return error;
+  return attach_site(file.path(), {program, offset, semaphore, slot}, pid, false);
+}
+
+int Program::raise(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid_t pid,
+                   uint32_t slot) {
+  const int program = bpf_program__fd(skeleton_->progs.block);
+  return attach_site(file.path(), {program, offset, semaphore, slot}, pid, true);
+}
+
+// Both probes; with one link, if that is possible.
+int Program::attach_both(const LuaFile& file, pid_t pid, uint32_t slot) {
+  const int program = bpf_program__fd(skeleton_->progs.block);
+  const ProbedFile& f = file.probed;
+  if (mechanism_ == Mechanism::kMulti) {
+    const int error =
+        attach_site(file.path(), {program, f.block, 0, slot, f.segments, 0}, pid, false);
+    if (error != EINVAL) return error;
+  }
+  const int error = attach_probe(file, f.block, f.semaphore, pid, slot);
+  return error != 0 ? error : attach_probe(file, f.segments, f.segments_semaphore, pid, slot);
+}
+
+// The semaphores that ask for `auto`, which comes first: VMs do not look at it alone.
+int Program::raise_both(const LuaFile& file, pid_t pid, uint32_t slot) {
+  const int program = bpf_program__fd(skeleton_->progs.block);
+  const ProbedFile& f = file.probed;
+  const uint64_t place = switch_place(file, f.segments_switch);
+  if (mechanism_ == Mechanism::kMulti)
+    return attach_site(
+        file.path(), {program, f.auto_switch, f.auto_semaphore, slot, place, f.segments_semaphore},
+        pid, true);
+  const int error = raise(file, f.auto_switch, f.auto_semaphore, pid, slot);
+  return error != 0 ? error : raise(file, place, f.segments_semaphore, pid, slot);
+}
+
+// The semaphore of `block` asks for events, and has precedence; that of `segments` allows segments.
+// Who allows them needs both probes, because another tracer may ask for events.
+int Program::attach_all(const LuaFile& file, pid_t pid, uint32_t slot, uint32_t times) {
+  const ProbedFile& f = file.probed;
+  if (times == 0 || f.segments == 0) {
+    const int error = attach_probe(file, f.block, f.semaphore, pid, slot);
+    if (error != 0) return error;
+    return raise(file, switch_place(file, f.block_switch), f.semaphore, pid, slot);
+  }
+  if (const int error = attach_both(file, pid, slot)) return error;
+  if ((times & LTC_AUTO) != 0) return raise_both(file, pid, slot);
+  return raise(file, switch_place(file, f.segments_switch), f.segments_semaphore, pid, slot);
+}
+
+Failure Program::attach(const LuaFile& file, pid_t pid, uint32_t slot, uint32_t times) {
+  const uint32_t key = static_cast<uint32_t>(pid);
   const size_t before = links_.size();
   libbpf_warnings.clear();
   bpf_map_update_elem(bpf_map__fd(skeleton_->maps.slots), &key, &slot, BPF_ANY);
-  int error = attach_site(file.path(), {program, probed.block, 0, slot}, pid, false);
-  if (error == EINVAL)
-    error = attach_site(file.path(), {program, probed.block, probed.semaphore, slot}, pid, false);
-  if (error == 0)
-    error =
-        attach_site(file.path(), {program, switch_place(file), probed.semaphore, slot}, pid, true);
+  const int error = attach_all(file, pid, slot, times);
   if (error == 0) return {};
   for (; links_.size() > before; links_.pop_back()) keeper_.close_link(links_.back().number);
   return failed("attach to the probes of " + file.name, error);
@@ -212,13 +260,20 @@ void Program::detach_if(const std::function<bool(const Link&)>& wanted) {
     });
 }
 
+// In the drainer's thread, not in the first one: the uprobe links of Linux 6.6 to 6.9 took the
+// process id for that of a thread, so events of other threads did not arrive.
 Failure Program::self_test() {
   constexpr uint64_t kHits = 5;
   constexpr uint32_t kSlot = LTB_SLOTS - 1;
   const int program = bpf_program__fd(skeleton_->progs.self_test);
   const LinkKeeper::Site site{program, site_offset(), 0, kSlot};
-  if (const int error = attach_site("/proc/self/exe", site, getpid(), false))
-    return failed("attach to the probes of this program", error);
+  libbpf_warnings.clear();
+  if (const int error = attach_site("/proc/self/exe", site, getpid(), false)) {
+    Failure f = failed("attach to the probes of this program", error);
+    if (mechanism_ == Mechanism::kMulti && error == EINVAL)
+      f.text += "; --bpf-link multi needs uprobe links (Linux 6.6)";
+    return f;
+  }
   for (uint64_t i = 0; i < kHits; i++) luatrace_bpf_site();
   uint64_t records = 0;
   consume([&](std::span<const std::byte> record) {

@@ -35,8 +35,9 @@ class Program {
   // pages).
   Failure load(const ProbedFile& layout, Mechanism mechanism, uint64_t ring_bytes);
 
-  // Attaches the probes of the file in that process.
-  Failure attach(const LuaFile& file, pid_t pid, uint32_t slot);
+  // Attaches the probes of the file in that process. times: LTC_SEGMENTS, LTC_AUTO, or 0; it is
+  // what the VMs are asked for, if they know segments.
+  Failure attach(const LuaFile& file, pid_t pid, uint32_t slot, uint32_t times);
   // Lowers the semaphores, but keeps the sites: events that are then flushed still arrive.
   void lower();
   // Detaches everything of the slot, semaphores first.
@@ -71,6 +72,12 @@ class Program {
     int number;      // the keeper's
   };
   int attach_site(const std::string& path, const LinkKeeper::Site& site, pid_t pid, bool is_switch);
+  int attach_probe(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid_t pid,
+                   uint32_t slot);
+  int raise(const LuaFile& file, uint64_t offset, uint64_t semaphore, pid_t pid, uint32_t slot);
+  int attach_both(const LuaFile& file, pid_t pid, uint32_t slot);
+  int raise_both(const LuaFile& file, pid_t pid, uint32_t slot);
+  int attach_all(const LuaFile& file, pid_t pid, uint32_t slot, uint32_t times);
   void detach_if(const std::function<bool(const Link&)>& wanted);
   static int on_record(void* self, void* data, size_t size);
 

@@ -119,7 +119,7 @@ Failure Source::attach_files(AttachedProcess& a, const MappedLua& lua) {
     Failure f = load(file->probed, &program);
     a.layouts += programs_.size() - before;
     if (a.files.empty()) a.added_ns = monotonic_ns();
-    if (!f) f = program->attach(*file, a.pid, a.slot);
+    if (!f) f = program->attach(*file, a.pid, a.slot, r_.settings.times);
     if (f) return f;
     a.files.push_back(file);
   }
@@ -139,9 +139,8 @@ Attached Source::add(pid_t pid) {
       AttachedProcess{.pid = pid, .slot = *slot, .sink = nullptr});
   by_slot_[*slot] = a.get();
   const Failure failure = attach_files(*a, lua);
-  if (!failure) return r_.by_pid.emplace(pid, std::move(a)), Attached{};
-  for (const auto& p : programs_) p->detach(*slot);
-  by_slot_[*slot] = nullptr;
+  r_.by_pid.emplace(pid, std::move(a));
+  if (failure) remove(pid);  // some files may have been attached: its hits are not the next one's
   return explain(failure);
 }
 
@@ -277,7 +276,7 @@ void Source::take(std::span<const std::byte> record) {
   const auto& hit = *reinterpret_cast<const ltb_hit*>(record.data());
   AttachedProcess* const a = by_slot_[hit.slot % LTB_SLOTS];
   if (a == nullptr || (hit.kind == LTB_EXEC && hit.time > r_.stop_ns)) return;
-  if (!std::exchange(a->began, true))
+  if (hit.kind != LTB_EXEC && !std::exchange(a->began, true))
     r_.news.firsts.emplace_back(a->pid,
                                 std::max<uint64_t>(hit.time, a->added_ns + 1) - a->added_ns);
   if (!a->waits) return use(*a, hit);
@@ -307,6 +306,9 @@ void Source::use(AttachedProcess& a, const ltb_hit& hit) {
 // file; sites in the same file exist already.
 void Source::take_exec(AttachedProcess& a) {
   blocks_.end_streams(a, true);
+  a.began = false;
+  a.added_ns = monotonic_ns();
+  std::erase_if(r_.news.firsts, [&](const auto& first) { return first.first == a.pid; });
   if (finished_) return;  // Another thread detaches: what the new program has mapped is not wanted.
   a.waits = true;
   const MappedLua lua = mapped_.look(a.pid);

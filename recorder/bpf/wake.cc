@@ -21,7 +21,8 @@ constexpr uint64_t kSlowest = 1000 * kMillisecond;
 
 // It has noticed a tracer of single events or of blocks.
 bool has_noticed_tracer(const vm::State& s) {
-  return (s.seen & 0xffff) != 0 || (s.seen >> 32 & 0xffff) != 0;
+  constexpr uint64_t kTracers = 0x00ff'ffff'0000'ffff;  // lt_control: semaphore, block, segments
+  return (s.seen & kTracers) != 0;
 }
 
 std::optional<lt_control> read_control(const vm::Target& target) {
@@ -93,7 +94,7 @@ bool Waker::has_ring() const {
 uint32_t Waker::block_tracers() const {
   uint32_t sum = 0;
   for (const vm::Target& target : targets_)
-    if (const auto c = read_control(target)) sum += c->block;
+    if (const auto c = read_control(target)) sum += c->block + c->segments;
   return sum;
 }
 
@@ -166,7 +167,7 @@ void Waker::restore_clock() const {
   if (!asked_clock_) return;
   for (const vm::Target& target : targets_)
     if (const auto c = read_control(target);
-        c && c->magic == LUAJIT_USDT_MAGIC && c->block == 0 && c->clock != 0)
+        c && c->magic == LUAJIT_USDT_MAGIC && c->block == 0 && c->segments == 0 && c->clock != 0)
       write_control(target, offsetof(lt_control, clock), 0);
 }
 

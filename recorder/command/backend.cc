@@ -7,6 +7,7 @@
 #include "luatrace_watch.h"
 #include "recorder/os/clock.h"
 #include "recorder/os/command.h"
+#include "recorder/os/elf_file.h"
 #include "recorder/os/memfd.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
@@ -72,8 +73,10 @@ Attached CommandBackend::start() {
   command_ = s.pid;
   if (command_ > 0) return {};
   if (s.exec_errno == 0) return {Refusal::kOther, why};
-  return {s.exec_errno == ENOENT ? Refusal::kNotFound : Refusal::kNotExecuted,
-          options_.command[0] + ": cannot execute: " + errno_text(s.exec_errno)};
+  why = options_.command[0] + ": cannot execute: " + errno_text(s.exec_errno);
+  if (s.exec_errno == ENOEXEC && s.machine != kMachine && s.machine != 0)
+    why += " (it is for " + machine_name(s.machine) + ")";
+  return {s.exec_errno == ENOENT ? Refusal::kNotFound : Refusal::kNotExecuted, why};
 }
 
 // -- Processes that connect --

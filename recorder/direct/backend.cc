@@ -50,11 +50,6 @@ uint32_t class_number(const std::string& name) {
   return name == "all" ? LTC_ALL : LTC_DEFAULT;
 }
 
-uint32_t times_flags(const std::string& name) {
-  if (name == "segments") return LTC_SEGMENTS;
-  return name == "auto" ? LTC_SEGMENTS | LTC_AUTO : 0;
-}
-
 // Identifies a VM of the process across its recordings.
 uint64_t number_of(const vm::Target& target, const vm::State& s) {
   return (target.image().control << 20) ^ s.serial;
@@ -162,7 +157,7 @@ DirectBackend::DirectBackend(const Options& options, BackendHost& host)
       quiet_(options.quiet) {
   settings_.include = lines_of(options.include);
   settings_.exclude = lines_of(options.exclude);
-  settings_.cfuncs = class_number(options.c_functions) | times_flags(options.times);
+  settings_.cfuncs = class_number(options.c_functions) | times_flags(options);
   if (options.ring_size != 0) settings_.ring_size = options.ring_size;
   settings_.block = options.block;
   settings_.watch = options.watch_request;
@@ -201,8 +196,11 @@ Attached DirectBackend::examine(pid_t pid, const LuaSearch& search) {
     return {Refusal::kNoLuaJIT, explain_no_lua(pid, search), !search.unusable.empty()};
   for (const auto& image : search.ours)
     if (image.note.clock != clock())
-      return {Refusal::kOther,
-              "cannot be recorded: its LuaJIT and this recorder use different clocks", true};
+      return {
+          Refusal::kOther,
+          "cannot be recorded directly: the time stamp counter of this machine is not reliable, "
+          "and its LuaJIT uses no other clock for that; --via bpf does (as root)",
+          true};
   const RingCalls calls = ring_calls(pid);
   if (calls.verdict == RingCalls::kAllowed) return {};
   std::string other = "; --via bpf needs no ring of it";

@@ -32,6 +32,7 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t backwards = 0;       // steps back of the clock
   uint64_t unlisted = 0;        // processes not all of whose code is listed: too much
   uint64_t forgotten = 0;       // --sample: processes of which too much was known
+  bool lost_segments = false;   // the lost events stand for more: there were segments
   uint64_t segment_words = 0;   // segments, ...
   uint64_t segment_events = 0;  // ... and the events for which they stand
   uint64_t streams = 0;

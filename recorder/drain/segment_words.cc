@@ -10,22 +10,36 @@
 namespace luatrace::record {
 namespace {
 
-constexpr uint32_t kMaxGap = 1u << 16;  // ids of descriptions for which the VM found no space
+constexpr uint32_t kMaxGap = 1u << 16;  // ids of descriptions that are missing
+
+// Of a segment that is one record.
+uint64_t segment_id(std::span<const uint64_t> r) {
+  return is_segment(r[0]) ? lt_payload(r[0]) - LT_SEGMENT_FIRST : lt_lo(r[1]) - uint64_t{1};
+}
 
 }  // namespace
+
+SegmentWords::Place SegmentWords::place_of(uint64_t id) const {
+  return id >= first_ && id - first_ < places_.size() ? places_[id - first_] : Place{};
+}
 
 void SegmentWords::describe(std::span<const std::byte> record) {
   lt_segment d;
   std::memcpy(&d, record.data(), sizeof d);
   const size_t size = size_t{d.nmarks} + d.nexits;
-  if (d.id < places_.size() || d.id > places_.size() + kMaxGap || d.id + size > LT_SEGMENT_IDS)
-    return;
-  const Place from = d.parent != 0 && d.parent < places_.size() ? places_[d.parent] : Place{};
+  const size_t end = first_ + places_.size();
+  if (d.id < end || d.id + size > LT_SEGMENT_IDS) return;
+  if (d.id > end + kMaxGap) {
+    first_ = d.id;
+    places_.clear();
+  }
+  const Place from = d.parent != 0 ? place_of(d.parent) : Place{};
   const auto index = static_cast<uint32_t>(traces_.size());
   const uint32_t outside = traces_[from.trace].counter;
   const bool counts = (d.flags & LT_SEGMENT_COUNTS) != 0;
-  traces_.push_back({d.nevents, d.level, counts ? index : outside, outside});
-  places_.resize(d.id);
+  const bool whole = d.parent == 0 || traces_[from.trace].whole;
+  traces_.push_back({d.nevents, d.level, counts ? index : outside, outside, whole});
+  places_.resize(d.id - first_);
   for (size_t i = 0; i < size; i++) {
     uint32_t place;
     std::memcpy(&place, &record[sizeof d + i * sizeof place], sizeof place);
@@ -35,7 +49,7 @@ void SegmentWords::describe(std::span<const std::byte> record) {
 
 // Returns the index of its trace.
 uint32_t SegmentWords::count(uint32_t id) {
-  const Place place = id < places_.size() ? places_[id] : Place{};
+  const Place place = place_of(id);
   events_ += place.events > told_ ? place.events - told_ : 0;
   told_ = place.goes_on ? place.events : 0;
   return place.trace;
@@ -55,6 +69,23 @@ void SegmentWords::count_packed(uint64_t word) {
   const PackedWord packed(word);
   for (const auto& place : packed.places())
     count_iterations(traces_[count(place.id)], place.counts);
+}
+
+bool SegmentWords::is_one(std::span<const uint64_t> r) {
+  return is_segment(r[0]) || (sub_of(r[0]) == LTX_SEGMENT && r.size() > 1);
+}
+
+bool SegmentWords::knows(std::span<const uint64_t> r) const {
+  const auto whole = [this](uint64_t id) { return traces_[place_of(id).trace].whole; };
+  if (!lt_is_packed(r[0])) return whole(segment_id(r));
+  const PackedWord packed(r[0]);
+  for (const auto& place : packed.places())
+    if (!whole(place.id)) return false;
+  return true;
+}
+
+bool SegmentWords::goes_on(std::span<const uint64_t> r) const {
+  return !lt_is_packed(r[0]) && place_of(segment_id(r)).goes_on != 0;
 }
 
 void SegmentWords::run(std::span<uint64_t> words) {

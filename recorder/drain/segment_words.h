@@ -4,8 +4,8 @@
 // counted, for the summary.
 //
 // Invariant: descriptions and words come from the target and may be anything; a word costs a few
-// steps, and memory is proportional to the descriptions: gaps between their ids are limited. What
-// is not described counts as no event.
+// steps, and memory is proportional to the descriptions: gaps between their ids are limited, and
+// what is before a larger one is forgotten. What is not described counts as no event.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,13 @@ class SegmentWords {
   // The next words. Stops at an incomplete record: it comes again, with what follows.
   void run(std::span<uint64_t> words);
 
+  // Is this one whole record of segments?
+  static bool is_one(std::span<const uint64_t> record);
+  // Of such a record: are its places described, and all of the paths to them?
+  bool knows(std::span<const uint64_t> record) const;
+  // The path goes on after its place: the next word stands for what follows.
+  bool goes_on(std::span<const uint64_t> record) const;
+
   uint64_t words() const { return words_; }    // words or records of segments, ...
   uint64_t events() const { return events_; }  // ... and the events for which they stand
 
@@ -36,13 +43,16 @@ class SegmentWords {
     uint32_t level = 0;
     uint32_t counter = 0;  // index of the innermost trace of its path that counts, itself included
     uint32_t outside = 0;  // the same, without itself
+    bool whole = false;    // so are all traces of its path
   };
 
+  Place place_of(uint64_t id) const;
   uint32_t count(uint32_t id);
   void count_packed(uint64_t word);
   void count_iterations(const Trace& innermost, std::span<const uint64_t> iterations);
 
-  std::vector<Place> places_;           // by id
+  uint32_t first_ = 0;                  // id of the first place
+  std::vector<Place> places_;           // by id, from there on
   std::vector<Trace> traces_{Trace{}};  // the first one is none
   uint32_t told_ = 0;  // events of the path that goes on, stored with a place inside of it
   uint64_t last_time_ = 0;

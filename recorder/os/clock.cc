@@ -36,13 +36,12 @@ bool cpu_has_invariant_tsc() {
 #endif
 }
 
-// Where the file cannot be read (some containers), the CPU's flags must do. The clocks of
-// hypervisors are computed from the TSC.
-bool kernel_trusts_tsc() {
+// Empty if it cannot be read (in some containers).
+std::string clock_source() {
   std::ifstream in("/sys/devices/system/clocksource/clocksource0/current_clocksource");
   std::string name;
-  return !(in >> name) || name == "tsc" || name == "kvm-clock" ||
-         name == "hyperv_clocksource_tsc_page";
+  in >> name;
+  return name;
 }
 
 // The virtual counter of arm64.
@@ -71,11 +70,21 @@ uint64_t read_counter() {
 
 }  // namespace
 
+// A kernel that takes its own time from the TSC has checked it, and goes on to do so, whatever the
+// CPU's flags are: hypervisors clear them for machines that may move, emulators have none. The
+// clocks of hypervisors are computed from the TSC.
+bool tsc_is_reliable(bool invariant, const std::string& source) {
+  if (source == "tsc") return true;
+  return invariant &&
+         (source.empty() || source == "kvm-clock" || source == "hyperv_clocksource_tsc_page");
+}
+
 uint32_t default_clock() {
 #if defined(__aarch64__)
   return LT_CLOCK_CNTVCT;
 #endif
-  return cpu_has_invariant_tsc() && kernel_trusts_tsc() ? LT_CLOCK_TSC : LT_CLOCK_MONOTONIC;
+  return tsc_is_reliable(cpu_has_invariant_tsc(), clock_source()) ? LT_CLOCK_TSC
+                                                                  : LT_CLOCK_MONOTONIC;
 }
 
 uint64_t monotonic_ns() {

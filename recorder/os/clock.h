@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "luatrace_format.h"
 
@@ -14,6 +15,8 @@ constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;  // ns
 // LT_CLOCK_TSC where the TSC runs at a constant rate on all CPUs and the kernel trusts it, too. On
 // arm64 always LT_CLOCK_CNTVCT: the architecture promises both.
 uint32_t default_clock();
+// invariant: the CPU's flag. source: the kernel's clock source, "" if unknown.
+bool tsc_is_reliable(bool invariant, const std::string& source);
 
 // A program that an emulator runs may have a clock that this processor does not have. The program
 // has read it when CLOCK_MONOTONIC was mono_ns. The first reading counts, for all programs: they

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 
 #include "luatrace_watch.h"
+#include "recorder/os/elf_file.h"
 #include "recorder/os/process.h"
 #include "recorder/os/text.h"
 #include "trace/descriptor.h"
@@ -41,8 +44,36 @@ void restore_signals() {
   sigprocmask(SIG_SETMASK, &old_mask, nullptr);
 }
 
+// The file that execvp() would run, if it is an ELF file, else empty. One for another processor is
+// not a script without a first line, as which execvp() would give it to the shell.
+struct ElfProgram {
+  std::string path;
+  uint16_t machine = 0;
+};
+
+ElfProgram elf_program(const std::string& word) {
+  const char* path = getenv("PATH");
+  const bool in_path = word.find('/') == word.npos;
+  if (in_path && path == nullptr) return {};
+  std::string_view folders = in_path ? path : "";
+  for (bool more = true; more;) {
+    const size_t end = std::min(folders.find(':'), folders.size());
+    std::string file(folders.substr(0, end));
+    if (!file.empty()) file += '/';
+    file += word;
+    more = end < folders.size();
+    folders.remove_prefix(more ? end + 1 : end);
+    if (access(file.c_str(), X_OK) != 0) continue;
+    const Descriptor fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const uint16_t machine = fd < 0 ? uint16_t{0} : machine_of(reader_of(fd));
+    return machine == 0 ? ElfProgram{} : ElfProgram{file, machine};
+  }
+  return {};
+}
+
 // In the child. Reports errno if the exec fails.
-[[noreturn]] void become(std::vector<char*>& argv, int stdout_fd, Pipe& go, Pipe& report) {
+[[noreturn]] void become(std::vector<char*>& argv, const std::string& elf, int stdout_fd, Pipe& go,
+                         Pipe& report) {
   char byte;
   go.writes = Descriptor();
   if (read(go.reads, &byte, 1) != 1) _exit(125);
@@ -50,7 +81,7 @@ void restore_signals() {
   int error = 0;
   if (stdout_fd >= 0 && dup2(stdout_fd, STDOUT_FILENO) < 0) error = errno;
   if (error == 0) {
-    execvp(argv[0], argv.data());
+    elf.empty() ? execvp(argv[0], argv.data()) : execv(elf.c_str(), argv.data());
     error = errno;
   }
   const ssize_t n = write(report.writes, &error, sizeof error);
@@ -75,6 +106,7 @@ Started start_command(const std::vector<std::string>& words,
   std::vector<char*> argv;
   for (const auto& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
+  const ElfProgram elf = elf_program(words[0]);
   Pipe go, report;
   // Settings of a recorder around this one do not apply here.
   for (const char* name : {LT_ENV_SOCKET, LT_ENV_INCLUDE, LT_ENV_EXCLUDE, LT_ENV_CFUNCS,
@@ -86,10 +118,10 @@ Started start_command(const std::vector<std::string>& words,
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("fork: " + errno_text(errno));
-  if (pid == 0) become(argv, stdout_fd, go, report);
+  if (pid == 0) become(argv, elf.path, stdout_fd, go, report);
   go.reads = Descriptor();
   report.writes = Descriptor();
-  Started started{pid, 0};
+  Started started{pid, 0, elf.machine};
   const bool run = prepare(pid);
   if (run && write(go.writes, "g", 1) != 1) started.exec_errno = errno;
   go.writes = Descriptor();

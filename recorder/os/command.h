@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -17,8 +18,9 @@ namespace luatrace::record {
 void take_over_signals(const std::vector<int>& to_block);
 
 struct Started {
-  pid_t pid = -1;      // -1: it does not run
-  int exec_errno = 0;  // why it could not be executed; 0 with pid -1: `prepare` returned false
+  pid_t pid = -1;        // -1: it does not run
+  int exec_errno = 0;    // why it could not be executed; 0 with pid -1: `prepare` returned false
+  uint16_t machine = 0;  // its file's e_machine, 0: it is no ELF file
 };
 
 // Starts words[0] with those arguments and additional environment variables. Signals are as they

@@ -25,6 +25,40 @@ ReadAt reader_of(int fd) {
   };
 }
 
+uint16_t machine_of(const ReadAt& read) {
+  unsigned char ident[EI_NIDENT], machine[2];
+  if (!read(0, ident, sizeof ident) || std::memcmp(ident, ELFMAG, SELFMAG) != 0 ||
+      !read(offsetof(Elf64_Ehdr, e_machine), machine, sizeof machine))
+    return 0;
+  const bool swapped = ident[EI_DATA] == ELFDATA2MSB;
+  return static_cast<uint16_t>(machine[swapped ? 1 : 0] | machine[swapped ? 0 : 1] << 8);
+}
+
+std::string machine_name(uint16_t machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "arm64";
+    case EM_386:
+      return "i386";
+    case EM_ARM:
+      return "arm";
+    case EM_RISCV:
+      return "riscv";
+    case EM_PPC:
+      return "ppc";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_MIPS:
+      return "mips";
+    case EM_S390:
+      return "s390x";
+    default:
+      return "another processor (ELF machine " + std::to_string(machine) + ")";
+  }
+}
+
 std::optional<ElfHead> read_elf_head(const ReadAt& read) {
   ElfHead head;
   Elf64_Ehdr& h = head.header;

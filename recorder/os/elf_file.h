@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,18 @@ using ReadAt = std::function<bool(uint64_t at, void* to, size_t size)>;
 
 // From a descriptor, which is neither moved nor closed.
 ReadAt reader_of(int fd);
+
+// The processor that this recorder is for, an e_machine.
+#if defined(__aarch64__)
+inline constexpr uint16_t kMachine = EM_AARCH64;
+#else
+inline constexpr uint16_t kMachine = EM_X86_64;
+#endif
+
+// That of an ELF file, of either size and byte order; 0: it is none.
+uint16_t machine_of(const ReadAt& read);
+// "arm64"; for a reader.
+std::string machine_name(uint16_t machine);
 
 struct ElfHead {
   Elf64_Ehdr header{};

@@ -260,20 +260,36 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
   std::vector<OtherLua> found;
   std::set<std::string> seen;
   const uint64_t limit = monotonic_ns() + kMaxReadNs;
-  for (const auto& m : mappings_of(pid)) {
-    if (!m.executable || m.inode == 0 || monotonic_ns() > limit || may_not_answer(pid, m)) continue;
-    if (!seen.insert(m.device + ":" + std::to_string(m.inode)).second) continue;
+  const auto all = mappings_of(pid);
+  const auto code = code_files(all);
+  for (const auto& m : all) {
+    const std::string file = m.device + ":" + std::to_string(m.inode);
+    if (m.inode == 0 || monotonic_ns() > limit || may_not_answer(pid, m)) continue;
+    if (!seen.insert(file).second) continue;
     const Descriptor fd(open_mapping(pid, m));
     if (fd < 0) continue;
+    const uint16_t machine = machine_of(reader_of(fd));
+    const bool emulated = !code.contains(file);
+    if (emulated && (machine == 0 || machine == kMachine)) continue;
     const std::string version = luajit_version(fd, limit);
-    if (!version.empty()) found.push_back({m.path, version});
+    if (!version.empty()) found.push_back({m.path, version, machine, emulated});
   }
   return found;
+}
+
+// Of one for another processor: the rest of a sentence about its process.
+std::string explain_other_machine(const OtherLua& lua) {
+  return "has a LuaJIT for " + machine_name(lua.machine) + " in it, " + printable(lua.path) +
+         "; this recorder is for " + machine_name(kMachine) +
+         (lua.emulated ? " and can record what an emulator runs only from its start (-- COMMAND)"
+                       : ": use one for " + machine_name(lua.machine));
 }
 
 std::string explain_other_lua(pid_t pid) {
   const auto others = find_other_lua(pid);
   if (others.empty()) return "";
+  for (const OtherLua& lua : others)
+    if (lua.machine != kMachine) return explain_other_machine(lua);
   const ProcessFacts facts = read_process(pid);
   std::string text = "has no LuaJIT with tracepoints; it has:";
   for (const auto& o : others) {

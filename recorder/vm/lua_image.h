@@ -29,6 +29,8 @@ struct LuaImage {
 
 struct OtherLua {
   std::string path, version;
+  uint16_t machine;  // the file's e_machine
+  bool emulated;     // not mapped as code: an emulator reads it
 };
 
 struct LuaSearch {
@@ -43,8 +45,8 @@ LuaSearch find_lua(pid_t pid, uint64_t asking_ns = 2'000'000'000);
 // messages only.
 std::vector<OtherLua> find_other_lua(pid_t pid);
 
-// The LuaJITs without tracepoints in a process, by name, and what to do: the rest of a sentence
-// about it. Empty: there is none. As find_other_lua().
+// The LuaJITs without tracepoints or for another processor in a process, by name, and what to do:
+// the rest of a sentence about it. Empty: there is none. As find_other_lua().
 std::string explain_other_lua(pid_t pid);
 
 // Why a readable process cannot be recorded: the rest of a sentence about it.

@@ -110,7 +110,7 @@ Attached Target::check(const lt_control& c, const Settings& settings) const {
             true};
   if (!settings.watch.empty() && image_.note.reserved == 0)
     return {Refusal::kOther, "has an older LuaJIT with tracepoints, which cannot watch places"};
-  if (c.block != 0)
+  if (c.block != 0 || c.segments != 0)
     return {Refusal::kBusy,
             "is being recorded in blocks through BPF; record it the same way (--via bpf), or end "
             "that recording"};
@@ -178,7 +178,7 @@ Attached Target::claim(const Settings& settings,
   if (generation % 255 + 1 == c.ring) generation++;
   token_ = static_cast<uint8_t>(generation % 255 + 1);
   prepared(*this);
-  const uint16_t off = 0, on = token_;
+  const uint8_t off = 0, on = token_;
   const uint64_t ring = image_.control + offsetof(lt_control, ring);
   if (c.ring != 0)
     if (const int e = memory_.write(ring, off)) return failed(e);
@@ -224,7 +224,7 @@ void Target::restore_settings() {
 void Target::release() {
   if (released_ || !may_release()) return;
   released_ = true;
-  const uint16_t off = 0;
+  const uint8_t off = 0;
   const uint64_t nothing[2] = {0, 0};  // owner, alive
   memory_.write(image_.control + offsetof(lt_control, ring), off);
   restore_settings();

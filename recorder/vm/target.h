@@ -85,7 +85,7 @@ class Target {
   // the result is what its memory holds now.
   bool read_state(uint64_t address, State& s) const;
   // Has this VM acted on the control word?
-  bool has_answered(const State& s) const { return (s.seen >> 16 & 0xffff) == token_; }
+  bool has_answered(const State& s) const { return (s.seen >> 16 & 0xff) == token_; }
 
   const LuaImage& image() const { return image_; }
   const GuardedMemory& memory() const { return memory_; }

@@ -3,6 +3,7 @@
 // what is left. Meant to run under AddressSanitizer too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -236,6 +237,9 @@ TEST(BadInput, RefusedWithAReason) {
   refused({}, "empty");
   refused({'h', 'e', 'l', 'l', 'o', ' ', 'y', 'o', 'u'}, "not a luatrace trace");
   refused({'L', 'U', 'A'}, "cut inside the file header");
+  auto swapped = good();
+  std::reverse(swapped.begin(), swapped.begin() + 8);
+  refused(swapped, "in the other byte order");
   auto newer = good();
   newer[8] = 2;
   refused(reseal(newer), "version 2");

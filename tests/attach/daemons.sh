@@ -83,9 +83,9 @@ switched_on() {
   fi
 }
 # A process that is switched on may not have noticed it: this is whether an event came since it was
-# last attached to.
+# last attached to, or executed its program.
 has_begun() {
-  awk -v process="process $1" 'index($0, process) && /is being recorded/ { begun = 0 }
+  awk -v process="process $1" 'index($0, process) && /is being recorded|has executed another/ { begun = 0 }
     index($0, process ": first event") { begun = 1 } END { exit !begun }' "$scratch/record.err"
 }
 check() {

@@ -43,6 +43,22 @@ if [ "$(uname -m)" = x86_64 ] && printf '_start: mov $29, %%eax\nint $0x80\njmp 
   ended 143
 fi
 
+# A LuaJIT for another processor: it cannot be executed, and is no script for the shell; an emulator maps it, but not as code.
+other=arm64 machine='\xb7\x00'
+[ "$(uname -m)" != aarch64 ] || other=x86-64 machine='\x3e\x00'
+cp "$bin/luajit" "$scratch/foreign"
+printf %b "$machine" | dd of="$scratch/foreign" bs=1 seek=18 conv=notrunc 2>/dev/null
+refused 126 "foreign: cannot execute: Exec format error \(it is for $other\)" -- "$scratch/foreign"
+PATH=$scratch:$PATH refused 126 "foreign: cannot execute: Exec format error \(it is for $other\)" -- foreign
+begin python3 -c 'import mmap, sys, time
+with open(sys.argv[1], "rb") as f: m = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+print("mapped", flush=True)
+time.sleep(60)' "$scratch/foreign"
+within 10 "the emulator" grep -q mapped "$scratch/target.out"
+refused 122 "has a LuaJIT for $other in it, .*/foreign; this recorder is for .* from its start \(-- COMMAND\)" -p $target
+kill $target
+ended 143
+
 # A LuaJIT without tracepoints: which, where.
 if [ -e "$build/luajit/$2-upstream/libluajit-5.1.so.2" ]; then
   plain=$build/luajit/$2-upstream

@@ -33,41 +33,61 @@ check() {
   fi
 }
 
-while IFS=: read -r times expected; do
-  touch "$scratch/go" "$scratch/end"
-  # shellcheck disable=SC2086 # an option or none
-  "$bin/luatrace-record" --force -o "$scratch/trace.bin" $times -- \
-    "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua" 2>"$scratch/record.err"
-  check "$times, of a command" "$expected"
-  gate "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua"
-  ready
-  # shellcheck disable=SC2086
-  record --force $times -p $target
-  recording
-  open_gate
-  touch "$scratch/end"
-  ended
-  finish 0
-  check "$times, attached" "$expected"
-done <<'END'
+in_all_modes() { # of recording: VIA
+  local -r method=$1
+  while IFS=: read -r times expected; do
+    touch "$scratch/go" "$scratch/end"
+    # shellcheck disable=SC2086 # an option or none
+    "$bin/luatrace-record" --force -o "$scratch/trace.bin" --via "$method" $times -- \
+      "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua" 2>"$scratch/record.err"
+    check "$times, of a command, $method" "$expected"
+    gate "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua"
+    ready
+    # shellcheck disable=SC2086
+    record --force --via "$method" $times -p $target
+    attached() { logged 'is being recorded|attached through BPF'; }
+    within 20 "the recorder to attach ($method)" attached
+    [ "$method" = bpf ] || recording
+    open_gate
+    touch "$scratch/end"
+    ended
+    finish 0
+    check "$times, attached, $method" "$expected"
+  done <<'END'
 --times events:all
 --times auto:half
 --times segments:none
 :half
 END
+}
+in_all_modes direct
+! has_bpf || in_all_modes bpf
 
-# What reads single events, or comes from outside, has them by default, and excludes segments.
+# What reads single events has them by default, and excludes segments.
 for options in "--max-depth 100" "--flight 16M" --cpu; do
   rm -f "$scratch/trace.bin"
   # shellcheck disable=SC2086 # words
   "$bin/luatrace-record" -q $options -o "$scratch/trace.bin" -- "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua"
   same "events ($options)" "$(own_events "$scratch/trace.bin")" all
 done
-for options in "--max-depth 100" "--flight 16M" --cpu "--only-slow dense=1ms" "--via bpf"; do
+for options in "--max-depth 100" "--flight 16M" --cpu "--only-slow dense=1ms"; do
   for times in auto segments; do
     # shellcheck disable=SC2086 # words
     refuses "--times $times and ${options%% [0-9d]*} exclude each other" "$bin/luatrace-record" $options --times $times -o "$scratch/x.bin" -- true
   done
 done
+for filter in "--include x" "--exclude x" "--c-functions none"; do
+  # shellcheck disable=SC2086 # words
+  refuses "--times auto and --via bpf with ${filter% x} exclude each other" "$bin/luatrace-record" --via bpf $filter --times auto -o "$scratch/x.bin" -- true
+done
 "$bin/luatrace-record" -q -o - -- "$bin/luajit" "$here/gate.lua" "$scratch" "$here/times.lua" >"$scratch/trace.bin"
 same "events (-o -)" "$(own_events "$scratch/trace.bin")" all
+
+# Of the words of links about one in 64 has a time at least, also if each has iterations before its last place.
+rm -f "$scratch/trace.bin"
+"$bin/luatrace-record" -q --block --times segments -o "$scratch/trace.bin" -- "$bin/luajit" "$here/links.lua"
+longest=$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | awk '
+  $3 == "packed" && ++run > most { most = run }
+  $3 == "segment" { run = 0 }
+  END { print most + 0 }')
+[ "$longest" -gt 8 ] && [ "$longest" -le 72 ] || fail "$longest words of links follow each other without a time"

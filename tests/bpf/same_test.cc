@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // BPF gives the same events as the direct recorder, one by one: with the compiler on and off,
-// attached in both ways.
+// attached in both ways, and with compiled code recorded in every way.
 #include "tests/bpf/support.h"
 
 namespace {
@@ -12,6 +12,7 @@ struct Case {
   const char* program;
   const char* jit;
   const char* link;
+  const char* times = "auto";
 };
 
 // Where two texts begin to differ: some lines of both around it.
@@ -23,15 +24,22 @@ std::string difference(const std::string& direct, const std::string& bpf) {
          "\n-- bpf:\n" + bpf.substr(from, 600);
 }
 
-class Same : public BpfTest, public testing::WithParamInterface<Case> {};
+class Same : public BpfTest, public testing::WithParamInterface<Case> {
+ protected:
+  static bool has_segments(const Case& c) {
+    return std::string(c.jit) == "on" && std::string(c.times) != "events";
+  }
+};
 
 TEST_P(Same, EventByEvent) {
   const Case c = GetParam();
   const Words program = host(script(c.program), {"-j", c.jit});
-  record(program, "direct", {"--via", "direct"});
+  record(program, "direct", {"--via", "direct", "--times", c.times});
   const std::string output = output_;
-  record(program, "bpf", {"--bpf-link", c.link});
+  record(program, "bpf", {"--bpf-link", c.link, "--times", c.times});
   EXPECT_EQ(output, output_);
+  for (const char* trace : {"direct", "bpf"})
+    EXPECT_EQ(has_segments(c), said(trace, " % of the events are in segments")) << messages(trace);
   const std::string direct = calls("direct"), bpf = calls("bpf");
   EXPECT_GT(direct.size(), 10000u);
   EXPECT_TRUE(direct == bpf) << difference(direct, bpf);
@@ -40,7 +48,7 @@ TEST_P(Same, EventByEvent) {
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   const Case& c = info.param;
-  return std::string(c.program) + "_" + c.jit + "_" + c.link;
+  return std::string(c.program) + "_" + c.jit + "_" + c.link + "_" + c.times;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -49,7 +57,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"coroutines", "on", "auto"}, Case{"coroutines", "off", "auto"},
                     Case{"errors", "on", "auto"}, Case{"errors", "off", "auto"},
                     Case{"cfunctions", "on", "auto"}, Case{"cfunctions", "off", "auto"},
-                    Case{"calls", "off", "each"}, Case{"coroutines", "on", "each"}),
+                    Case{"calls", "off", "each"}, Case{"coroutines", "on", "each"},
+                    Case{"calls", "on", "auto", "segments"}, Case{"calls", "on", "auto", "events"},
+                    Case{"coroutines", "on", "auto", "segments"},
+                    Case{"errors", "on", "auto", "segments"},
+                    Case{"cfunctions", "on", "each", "segments"},
+                    Case{"cfunctions", "on", "auto", "events"}),
     name_of);
 
 // Counted by hand; see programs/calls.lua.

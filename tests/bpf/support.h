@@ -67,15 +67,16 @@ class Program {
     return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
   }
 
-  // The semaphores in its LuaJIT, that of single events and that of blocks, added up; -1: there are
-  // none to be found.
+  // The semaphores in its LuaJIT, that of single events and those of blocks, added up; -1: there
+  // are none to be found.
   int semaphore() const { return semaphore_of(pid_); }
   static int semaphore_of(pid_t pid) {
     const auto found = luatrace::record::find_lua(pid);
     lt_control c;
     if (found.ours.empty()) return -1;
     const uint64_t at = found.ours[0].control;
-    return luatrace::record::RemoteMemory(pid).read(at, c) == 0 ? c.semaphore + c.block : -1;
+    if (luatrace::record::RemoteMemory(pid).read(at, c) != 0) return -1;
+    return c.semaphore + c.block + c.segments;
   }
 
  private:

@@ -13,10 +13,12 @@
 
 #include "recorder/bpf/block_stream.h"
 #include "recorder/bpf/link_keeper.h"
+#include "recorder/bpf/privileges.h"
 #include "recorder/bpf/probed_file.h"
 #include "recorder/bpf/site_args.h"
 #include "recorder/bpf/wake.h"
 #include "recorder/vm/lua_image.h"
+#include "trace/records.h"
 
 namespace {
 
@@ -77,6 +79,11 @@ TEST(ProbedFiles, OurLibraryAndProgram) {
     EXPECT_NE(0u, file.block);
     EXPECT_NE(0u, file.block_switch);
     EXPECT_NE(0u, file.semaphore);
+    EXPECT_NE(0u, file.segments);
+    EXPECT_NE(file.block_switch, file.segments_switch);
+    EXPECT_EQ(file.semaphore + 2, file.segments_semaphore);
+    EXPECT_NE(0u, file.auto_switch);
+    EXPECT_NE(0u, file.auto_semaphore);
   }
 }
 
@@ -181,6 +188,74 @@ TEST_F(Blocks, ReportsForOtherTracersAreLeftOut) {
   s.events(5, 2, report(30));  // after a loss it is news
   s.finish();
   EXPECT_EQ(6u, output->writer().events());
+}
+
+// A loop of one event with the places 1 (its beginning) and 2; from there a trace that is left
+// at 4.
+struct SegmentBlocks : Blocks {
+  static constexpr uint32_t kCall = 1u << LT_KIND_BITS | LT_ENTRY;
+  SegmentBlocks()
+      : s([this] {
+          lt_ring start{};
+          start.start_tick = 1;
+          start.stream_flags = LTF_SEGMENTS;
+          return BlockStream(output, 1, start, 0, rules, 0);
+        }()) {}
+  static uint64_t place(uint64_t time, uint32_t id) {
+    return lt_word(time, LT_SEGMENT_FIRST + id, LT_SUSPEND);
+  }
+  void describe(uint64_t number, uint32_t id, uint32_t parent) {
+    lt_segment d{};
+    d.id = id;
+    d.parent = parent;
+    d.nmarks = d.nexits = 1;
+    std::vector<std::byte> record;
+    const uint32_t places[] = {0, 1}, events[] = {kCall};
+    luatrace::append_segment(record, d, places, events);
+    s.functions(number, 1, record);
+  }
+  uint64_t segments() {
+    s.finish();
+    return output->totals().segment_words;
+  }
+  BlockStream s;
+};
+
+// A place inside of the path may have been in the chunk: what ends the path is left out, too.
+TEST_F(SegmentBlocks, ATornPathIsLeftOut) {
+  describe(0, 1, 0);
+  describe(1, 3, 2);
+  EXPECT_FALSE(s.wants_reports());
+  EXPECT_EQ(1u, s.events(0, 1, std::vector{place(10, 4)}));
+  EXPECT_EQ(4u, s.events(5, 4, std::vector{place(20, 1), place(21, 4), place(22, 4), call(23, 1)}));
+  EXPECT_TRUE(s.wants_reports());
+  EXPECT_EQ(4u, s.missed());
+  EXPECT_EQ(6u, s.lost());
+  EXPECT_EQ(2u, segments());
+  EXPECT_TRUE(output->totals().lost_segments);
+}
+
+// The interpreter runs, or a word holds whole paths: none is under way.
+TEST_F(SegmentBlocks, WhatIsWholeIsKept) {
+  describe(0, 1, 0);
+  const uint64_t packed = lt_packed_word(LT_PACKED_PLACE + 2);
+  s.events(1, 2, std::vector{call(10, 1), place(11, 2)});
+  s.events(4, 2, std::vector{packed, place(21, 2)});
+  EXPECT_EQ(2u, s.missed());
+  EXPECT_EQ(2u, s.lost());
+  EXPECT_EQ(3u, segments());
+}
+
+// Without its description, or with that of a part of its path, a segment says nothing.
+TEST_F(SegmentBlocks, ADescriptionIsMissing) {
+  describe(0, 1, 0);
+  s.events(0, 1, std::vector{place(10, 2)});
+  describe(2, 5, 4);  // number 1, with the places 3 and 4, did not come
+  EXPECT_TRUE(s.wants_reports());
+  s.events(1, 3, std::vector{place(20, 4), place(21, 6), place(22, 2)});
+  EXPECT_EQ(0u, s.missed());
+  EXPECT_EQ(2u, s.lost());
+  EXPECT_EQ(2u, segments());
 }
 
 TEST_F(Blocks, Nonsense) {
@@ -320,6 +395,18 @@ TEST(Keeper, ALateAnswerIsIgnored) {
   int error = -ETIMEDOUT;
   for (int i = 0; error == -ETIMEDOUT && i < 1000; i++) error = attach("/");
   EXPECT_EQ(-EINVAL, error) << "not -ENOENT, the answer for /nowhere";
+}
+
+// Not "no LuaJIT": its memory has one.
+TEST(NothingToAttach, SaysWhichFileCouldNotBeRead) {
+  ASSERT_NE(nullptr, dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)) << dlerror();
+  MappedLua lua;
+  lua.readable = true;
+  EXPECT_EQ(luatrace::record::Refusal::kNoLuaJIT, nothing_to_attach(getpid(), lua).refusal);
+  lua.unanswered = "/far/libluajit.so";
+  const auto a = nothing_to_attach(getpid(), lua);
+  EXPECT_EQ(luatrace::record::Refusal::kOther, a.refusal);
+  EXPECT_NE(a.why.find("/far/libluajit.so could not be read in time"), a.why.npos) << a.why;
 }
 
 // The last of several LuaJITs of a process refuses the setting: the others are restored.

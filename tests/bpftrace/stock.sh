@@ -17,7 +17,7 @@ bpftrace -l "usdt:$scratch/luajit:*" >list 2>/dev/null
 same "probes in bpftrace -l" "$(sed 's/.*://' list | sort | tr '\n' ' ')" "block block__switch \
 cfunction__entry cfunction__return coroutine__create coroutine__end coroutine__label coroutine__resume coroutine__stack \
 coroutine__yield function__entry function__return function__tailcall function__unwind \
-gc__done gc__start mark__begin mark__end state__close state__open trace__abort trace__exit trace__flush trace__start trace__stop "
+gc__done gc__start mark__begin mark__end segments segments__auto segments__switch state__close state__open trace__abort trace__exit trace__flush trace__start trace__stop "
 
 # -- perf: in a mount namespace of its own, since it mounts tracefs; with a cache of its own --
 if command -v perf >/dev/null; then
@@ -32,7 +32,7 @@ perf probe -q -d 'sdt_luajit:*'
 perf script -i perf.data -F event,trace >perf.script 2>script.out
 PERF
   if HOME=$scratch unshare -m --propagation private bash perf.sh 2>perf.err; then
-    same "events in perf list" "$(wc -l <perf.list)" 25
+    same "events in perf list" "$(wc -l <perf.list)" 28
     same "calls that perf saw" "$(grep -c function__entry perf.script)" 1011
     same "entries of line 1" "$(grep -c ' arg3=1 ' perf.script)" 1000
     echo "perf: list, probe, record, script"

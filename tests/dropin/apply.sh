@@ -13,7 +13,7 @@ toy_tree() {
   [ "$2" != 2.1.ROLLING ] || header=luajit_rolling.h
   rm -rf "$1"
   mkdir -p "$1/src"
-  touch "$1/Makefile" "$1/src/Makefile" "$1/src/vm_x86.dasc" "$1/src/lj_arch.h"
+  touch "$1/Makefile" "$1/src/Makefile" "$1/src/vm_x86.dasc" "$1/src/lj_gc.c"
   printf 'one\ntwo\nthree\n' >"$1/src/lj_record.c"
   printf 'four\nfive\nsix\n' >"$1/src/lj_dispatch.c"
   printf '#define LUAJIT_VERSION\t\t"LuaJIT %s"\n' "$2" >"$1/src/$header"
@@ -93,6 +93,12 @@ for pair in "2.1.ROLLING openresty=openresty-20250117" "2.1.0-beta3 openresty=lu
   same flavours "$("$apply" --detect "$scratch/detect")" "${pair#*=}"
 done
 
+# A newer tree to which older patches apply, which have no hunk for its finalizers: it does not get them.
+toy_tree "$scratch/newer" 2.1.ROLLING openresty
+echo '  gc_markobj(g, vmthread(g));' >"$scratch/newer/src/lj_gc.c"
+same "flavour of a newer tree" "$("$apply" --detect "$scratch/newer")" openresty-20260824
+untouched 2 "there are no patches for openresty-20260824" "$scratch/newer"
+
 # Already patched, a patched tree of another version of ours, some of the patches.
 untouched 3 "already applied \(src/lj_toy.c" "$scratch/good"
 rm "$scratch/good/src/lj_toy.c"
@@ -163,3 +169,7 @@ mkdir "$scratch/full" # stands for a full disk: copying into the tree fails half
 printf '#!/bin/sh\n%s "$@"\ncase $* in *.luatrace-new*) exit 1 ;; esac\n' "$(command -v cp)" >"$scratch/full/cp"
 chmod +x "$scratch/full/cp"
 untouched 5 "cannot be written" "$scratch/readonly" env PATH="$scratch/full:$PATH" "$apply" "$scratch/readonly"
+# The same for the copy on which the patches are tried: that is no hunk that does not apply.
+printf '#!/bin/sh\ncase $* in */tree/) echo "cp: No space left on device" >&2; exit 1 ;; esac\n%s "$@"\n' "$(command -v cp)" >"$scratch/full/cp"
+untouched 1 "cannot be copied to /" "$scratch/readonly" env PATH="$scratch/full:$PATH" "$apply" "$scratch/readonly"
+same "lines about a full disk" "$(wc -l <"$scratch/err")" 2

@@ -4,7 +4,7 @@
 # The tracepoints of a stripped library, as debuggers and tracers see them:
 # every probe of the table is there, operands are only registers or constants
 # (no tool needs more, some can parse no more), one semaphore for the probes of
-# single events and one for those of blocks.
+# single events, one for those of blocks, one for those of segments and one that asks for `auto`.
 #
 #   [CROSS_COMPILE=PREFIX] notes.sh BUILD_OF_FLAVOUR
 source "$(dirname "$0")/../lib.sh"
@@ -34,7 +34,10 @@ trace__exit 3
 state__open 2
 state__close 2
 block 7
-block__switch 0"
+block__switch 0
+segments 7
+segments__switch 0
+segments__auto 0"
 
 # One line per note: provider name semaphore operands...
 notes() {
@@ -58,12 +61,16 @@ check() {
       [[ $operand =~ ^-?[1248]@(%[a-z0-9]+|\$-?[0-9]+|x[0-9]+)$ ]] || fail "$file: $name has the operand $operand"
     done
   done <"$scratch/notes"
-  # One semaphore for all probes of single events, one for those of blocks of them.
-  awk '$2 !~ /^block/ { print $3 }' "$scratch/notes" | sort -u >"$scratch/semaphores"
+  # One semaphore for all probes of single events, one for those of blocks of them, ...
+  awk '$2 !~ /^(block|segments)/ { print $3 }' "$scratch/notes" | sort -u >"$scratch/semaphores"
   same "numbers of semaphores in $file" "$(wc -l <"$scratch/semaphores")" 1
   awk '$2 ~ /^block/ { print $3 }' "$scratch/notes" | sort -u >"$scratch/block"
   same "numbers of semaphores of blocks in $file" "$(wc -l <"$scratch/block")" 1
   same "semaphores of blocks in $file" $(($(cat "$scratch/block"))) $(($(cat "$scratch/semaphores") + 4))
+  awk '$2 ~ /^segments(__switch)?$/ { print $3 }' "$scratch/notes" | sort -u >"$scratch/segments"
+  same "semaphores of segments in $file" $(($(cat "$scratch/segments"))) $(($(cat "$scratch/semaphores") + 6))
+  auto=$(awk '$2 == "segments__auto" { print $3 }' "$scratch/notes")
+  ! grep -qhxF -e "$auto" "$scratch"/{semaphores,block,segments} || fail "$file: segments__auto has the semaphore of another probe"
   ! grep -qE '^0x0+$' "$scratch/semaphores" || fail "$file: the probes have no semaphore"
 }
 

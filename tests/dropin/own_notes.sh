@@ -18,6 +18,8 @@ cp "$header"/sdt*.h "$scratch/include/sys/"
 cat >"$scratch/semaphores.c" <<'END'
 __attribute__((visibility("hidden"), section(".probes"))) unsigned short luajit_semaphore = 0;
 __attribute__((visibility("hidden"), section(".probes"))) unsigned short luajit_block_semaphore = 0;
+__attribute__((visibility("hidden"), section(".probes"))) unsigned short luajit_segments_semaphore = 0;
+__attribute__((visibility("hidden"), section(".probes"))) unsigned short luajit_auto_semaphore = 0;
 END
 
 # build NAME PREFIX COMPILER OPTION...: NAME.o, NAME.so and the headers that it is made of

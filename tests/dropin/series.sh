@@ -38,9 +38,10 @@ for file in "${series[@]}" "$patches"/quirks/*.patch; do
 done
 
 quirks=("$patches"/quirks/*.patch)
-# Those that are no flavours are alternatives, which apply tries.
+# Those that are no flavours are named by apply: for a version, or as alternatives.
 known=$(awk '/^[a-z]/ { print $1 }' "$root/luajit-usdt/flavours.conf"
-  sed -n '/^alternatives()/,/^}/s/.*) echo \(.*\) ;;/\1/p' "$root/luajit-usdt/scripts/apply" | tr ' ' '\n')
+  sed -n '/^detect()/,/^}/p; /^alternatives()/,/^}/p' "$root/luajit-usdt/scripts/apply" |
+    grep -oE 'echo (openresty|luajit2?)-[0-9][^;|]*' | sed 's/^echo //; s/ *$//' | tr ' ' '\n')
 same "flavours and quirks" "$(echo "$known" | sort -u | tr '\n' ' ')" \
   "$(printf '%s\n' "${quirks[@]##*/}" | sed 's/\.patch$//' | sort | tr '\n' ' ')"
 for file in "${quirks[@]}"; do

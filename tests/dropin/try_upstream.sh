@@ -51,5 +51,24 @@ refuses "there is no commit nonsense" "$try" "$repo" nonsense
 refuses "cannot be fetched" "$try" "file://$scratch/nowhere" HEAD
 refuses usage "$try"
 refuses usage "$try" --nonsense "$repo"
-mkdir "$scratch/empty"
-refuses "not a LuaJIT source tree" "$try" "$scratch/empty"
+mkdir "$scratch/empty" "$scratch/two" "$scratch/two/one" "$scratch/two/other"
+refuses "empty: not a LuaJIT source tree \(there is no src" "$try" "$scratch/empty"
+
+# Not a tarball, half of one, and one of something else: the message names what the user named.
+# stays_out STATUS PATTERN TARBALL
+stays_out() {
+  status=0
+  "$try" --fast "$3" >"$scratch/said" 2>&1 || status=$?
+  same "status of $3" $status "$1"
+  grep -qE "^try-upstream: ${3//[&|]/.}: $2" "$scratch/said" || fail "$3: $(cat "$scratch/said")"
+  same "lines about $3" "$(wc -l <"$scratch/said")" 1
+}
+echo garbage >"$scratch/a&b|c"
+stays_out 1 "neither a folder nor a whole tar archive \(This does not look like a tar archive\)" "$scratch/a&b|c"
+head -c 100000 "$tarball" >"$scratch/half.tar.${tarball##*.}"
+stays_out 1 "neither a folder nor a whole tar archive \(.*[Uu]nexpected end" "$scratch/half.tar.${tarball##*.}"
+tar -C "$scratch/two" -cf "$scratch/two.tar" .
+stays_out 2 "not a LuaJIT source tree \(there is no src, and 2 folders\)" "$scratch/two.tar"
+rmdir "$scratch/two/other"
+tar -C "$scratch/two" -cf "$scratch/one.tar" .
+stays_out 2 "not a LuaJIT source tree \(there is no Makefile\)" "$scratch/one.tar"

@@ -38,7 +38,7 @@ bool look_at(pid_t pid, LeftBehind& left, std::string& why) {
   left.owner = c.owner != 0;
   left.ring = c.ring;
   left.settings = c.include[0] != 0 || c.exclude[0] != 0 || c.cfuncs != LTC_DEFAULT;
-  left.probes = unsigned{c.semaphore} + c.block;
+  left.probes = unsigned{c.semaphore} + c.block + c.segments;
   left.states = states.size();
   for (const auto& s : states) {
     left.on += s.on != 0 ? 1 : 0;

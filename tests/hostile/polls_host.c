@@ -193,7 +193,13 @@ void lj_ltprobe_block(const void *p, uint32_t size, void *g, int kind, uint64_t 
                       uint32_t count, uint32_t rec) {
   UNUSED(p), UNUSED(size), UNUSED(g), UNUSED(kind), UNUSED(number), UNUSED(count), UNUSED(rec);
 }
+void lj_ltprobe_segments(const void *p, uint32_t size, void *g, int kind, uint64_t number,
+                         uint32_t count, uint32_t rec) {
+  lj_ltprobe_block(p, size, g, kind, number, count, rec);
+}
 void lj_ltprobe_blockswitch(void) {}
+void lj_ltprobe_segmentsswitch(void) {}
+void lj_ltprobe_segmentsauto(void) {}
 
 static void *allocate(void *ud, void *p, size_t old, size_t size) {
   UNUSED(ud), UNUSED(old);

@@ -130,7 +130,7 @@ static int make_ring(uint32_t nblocks, int seals, unsigned flags)
 /* Answers the recorder as a VM would that has made its ring. */
 static void answer(void)
 {
-  const uint16_t ring = __atomic_load_n(&control.ring, __ATOMIC_ACQUIRE);
+  const uint8_t ring = __atomic_load_n(&control.ring, __ATOMIC_ACQUIRE);
   for (int i = 0; i < nstates; i++) {
     states[i].token = ring;
     states[i].seen = (uint64_t)ring << 16;

@@ -111,6 +111,27 @@ TEST(SegmentWords, WhatIsNotDescribedIsNoEvent) {
   EXPECT_EQ(0u, counted(words, cut));
 }
 
+// A reader that has come late, or has missed many descriptions.
+TEST(SegmentWords, ALargeGapBeginsAnew) {
+  SegmentWords words = loop_and_side();
+  describe(words, 900000, 0, 0, 0, {0, 1}, {kEntry});
+  EXPECT_EQ(1u, counted(words, {place(1, 900001), place(2, 5)}));
+  EXPECT_TRUE(words.knows(Words{place(1, 900000)}));
+  EXPECT_FALSE(words.knows(Words{place(1, 5)}));
+}
+
+// Not without those of the whole path.
+TEST(SegmentWords, WhatIsKnown) {
+  SegmentWords words = loop_and_side();
+  describe(words, 8, 7, 0, 0, {0, 1}, {kEntry});
+  describe(words, 10, 9, 0, 0, {0, 1}, {kEntry});
+  for (const uint32_t id : {1u, 3u, 5u}) EXPECT_TRUE(words.knows(Words{place(1, id)})) << id;
+  for (const uint32_t id : {0u, 7u, 9u, 11u, 12u})
+    EXPECT_FALSE(words.knows(Words{place(1, id)})) << id;
+  EXPECT_TRUE(words.goes_on(Words{place(1, 1)}));
+  EXPECT_FALSE(words.goes_on(Words{place(1, 2)}));
+}
+
 TEST(SegmentWords, OneWithoutATimeGetsThatOfTheRecordBefore) {
   Words in = {lt_word(70, 1, LT_ENTRY), place(0, 2), place(80, 2)};
   passed(in, 0, 3, {2});

@@ -127,6 +127,16 @@ TEST(Clock, RateFromTwoSamples) {
 }
 
 // What an emulated program says of its counter; the first one counts.
+TEST(Clock, WhenTheTimeStampCounterIsReliable) {
+  for (const bool invariant : {true, false}) {
+    EXPECT_TRUE(tsc_is_reliable(invariant, "tsc"));
+    EXPECT_FALSE(tsc_is_reliable(invariant, "hpet"));
+    EXPECT_FALSE(tsc_is_reliable(invariant, "xen"));
+    for (const char* source : {"", "kvm-clock", "hyperv_clocksource_tsc_page"})
+      EXPECT_EQ(invariant, tsc_is_reliable(invariant, source)) << source;
+  }
+}
+
 TEST(Clock, OfAnotherProcessor) {
 #if !defined(__aarch64__)
   const uint64_t now = monotonic_ns();

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-# For the tests of stap, on this machine: modules compiled for the guest's kernel, a folder shared
-# with it. Source it after tests/lib.sh, with $build set.
+# For the tests of stap, and of other kernels, on this machine: modules compiled for the guest's kernel, a
+# folder shared with it. Source it after tests/lib.sh, with $build set.
 #
-#   prepare                        skips the test if there can be no guest; makes $stripped,
+#   prepare                        skips the test if there can be no guest, or no stap
+#   prepare_guest [OPTION...]      the first, with options of guest (--release); makes $stripped,
 #                                  a folder with our luajit and library without any symbols
 #   module NAME SCRIPT [OPTION...] compiles probes/SCRIPT.stp to $share/NAME.ko
 #   user NAME PROGRAM COMMAND...   what a user types, up to the module: COMMAND for a process
 #                                  of that program; NAME.command is what the guest does
 #   rebuild FILE COPY              the same file with another build id
-#   in_guest SCRIPT                runs tests/stap/SCRIPT there, in $share
+#   in_guest SCRIPT [OPTION...]    runs tests/stap/SCRIPT, or a file, there, in $share, with the variables that
+#                                  the text $guest_variables sets
 #   reader WHAT NAME               what read_hits.py says of $share/NAME.out
 #   value KEY NAME                 of its totals
 
@@ -28,10 +30,16 @@ wait_for() {
 }
 
 prepare() {
-  local status=0
   command -v stap >/dev/null || skip "no stap (Debian: systemtap)"
+  prepare_guest
+}
+
+guest_options=()
+prepare_guest() {
+  local status=0
+  guest_options=("$@")
   mkdir -p "$cache"
-  release=$("$stap_tests/guest" --kernel 2>"$scratch/err") || status=$?
+  release=$("$stap_tests/guest" "$@" --kernel 2>"$scratch/err") || status=$?
   [ $status -ne 77 ] || skip "$(tail -n 1 "$scratch/err") ($(head -n -1 "$scratch/err" | tr '\n' ' '))"
   [ $status -eq 0 ] || fail "guest --kernel: $(cat "$scratch/err")"
   share=${STAP_TEST_SHARE:-$scratch/share}  # Set it to look at everything afterwards.
@@ -75,14 +83,16 @@ END
 }
 
 in_guest() {
-  local status=0
+  local status=0 script=$1
+  [[ $script == /* ]] || script=$stap_tests/$script
   {
+    echo "${guest_variables-}"
     echo "build='$build' tests='$stap_tests' stripped='$stripped' cache='$cache'"
     echo ". '$stap_tests/guest_lib.sh'"
-    echo ". '$stap_tests/$1'"
+    echo ". '$script'"
   } >"$share/run"
   shift
-  wait_for "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "$@" "$share" bash -eu ./run || status=$?
+  wait_for "$stap_tests/guest" --seconds "${STAP_TEST_SECONDS:-400}" "${guest_options[@]}" "$@" "$share" bash -eu ./run || status=$?
   [ $status -ne 77 ] || skip "no guest"
   [ $status -eq 0 ] || fail "in the guest (status $status): $(tail -n 20 "$share"/*.err)"
 }
