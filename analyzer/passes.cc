@@ -131,7 +131,8 @@ std::vector<std::pair<std::string, std::string>> output_files(const Options& o) 
 void refuse_others_files(const Options& o) {
   std::error_code missing;
   for (const auto& [out, kind] : output_files(o)) {
-    for (const auto* inputs : {&o.files, &o.diff})
+    const std::vector<std::string> weights = {o.weights};
+    for (const auto* inputs : {&o.files, &o.diff, &weights})
       for (const std::string& in : *inputs)
         if (std::filesystem::is_regular_file(in, missing) && is_same_file(in, out))
           throw UsageError(printable(out) + " is an input file and would be overwritten");

@@ -162,6 +162,7 @@ template <class Sink, class Make>
 std::unique_ptr<Sink> Pipeline::run(TraceFacts& facts, Input& input, Diagnostics& diag, size_t jobs,
                                     const Progress& progress, Make make) {
   facts_ = &facts;
+  facts.weights = weights_.samples() ? &weights_ : nullptr;
   auto sink = read_streams<Sink>(input, facts, diag, jobs, make, [&](uint64_t offset) {
     bytes_ = offset;
     if (progress) progress(offset);
@@ -212,6 +213,7 @@ FilterPlan Pipeline::plan() const {
   plan.to = preview_->tick(options_.filter.to, UINT64_MAX);
   plan.slow = FunctionPatterns(options_.slow);
   if (preview_->complete) plan.known = &preview_->functions;
+  if (weights_.samples()) plan.weights = &weights_;
   return plan;
 }
 
@@ -331,6 +333,7 @@ void Pipeline::refuse_for_samples(const Input& input) const {
   if (o.timeline && !o.bucket_ns) option = "--timeline";
   if (!o.slow.empty()) option = "--slow";
   if (o.symbols) option = "--symbols";
+  if (!o.weights.empty()) option = "--weights";
   for (const CallConsumer* consumer : consumers_)
     if (!consumer->required_by().empty()) option = consumer->required_by();
   const std::string instead =
@@ -434,8 +437,47 @@ void Pipeline::check_buckets(const Input& input) {
                      ": give the trace that it was made from, or save it with --bucket");
 }
 
+// -- Events --
+
+namespace {
+
+// Throws Unreadable, and UsageError if the file has none.
+CodeSamples read_samples(const std::string& path,
+                         const std::function<void(const std::string&)>& warn) {
+  Input input(path);
+  if (is_profile(input) || !is_sampled(input))
+    throw UsageError("--weights: " + printable(input.name()) +
+                     " has no samples: luatrace-record --sample HZ takes them");
+  Diagnostics diag(input.name(), warn);
+  CodeSamples samples;
+  read_trace(input, diag, samples);
+  return samples;
+}
+
+// A pass over the file that finds how the time in compiled code is to be apportioned.
+CodeWeights find_weights(Input& input, const CodeSamples& samples) {
+  input.keep();
+  Diagnostics silent(input.name(), [](const std::string&) {});
+  SegmentRuns runs(silent);
+  read_trace(input, silent, runs);
+  input.rewind();
+  return {runs, samples};
+}
+
+}  // namespace
+
 // Reads a trace with events, as opposed to a saved profile.
 void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) {
+  weights_ = {};
+  if (!options_.weights.empty()) {
+    if (!samples_) samples_ = read_samples(options_.weights, warn_);
+    weights_ = find_weights(input, *samples_);
+    report_.weight_samples += weights_.samples();
+    if (!weights_.samples())
+      warn_("--weights: " + printable(options_.weights) +
+            " has no samples in the compiled code of " + printable(input.name()) +
+            ": time inside segments is apportioned by the size of the code");
+  }
   if (options_.bucket_ns)
     bucketed(input, diag, progress);
   else if (!consumers_.empty() || !calls_needed_by().empty())
@@ -449,6 +491,7 @@ void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) 
 void Pipeline::profile(Input& input, Diagnostics& diag) {
   std::string needed_by = calls_needed_by(true);
   if (needed_by.empty() && options_.symbols) needed_by = "--symbols";
+  if (needed_by.empty() && !options_.weights.empty()) needed_by = "--weights";
   if (!needed_by.empty())
     throw UsageError(printable(input.name()) + ": a saved profile has no events, which " +
                      needed_by + " needs: give the trace that it was made from" +

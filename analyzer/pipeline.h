@@ -11,7 +11,8 @@
 //
 // Each file is read up to three times: for facts that must be known before its first event is shown
 // (filter/preview.h), for the calls that -t and -C leave out (collect/verdict_pass.h), and for the
-// results, with the cheapest sink that can provide them.
+// results, with the cheapest sink that can provide them. With samples to weigh compiled code by, it
+// is read once more, for how often the code ran (machine/segment_runs.h).
 #pragma once
 
 #include <functional>
@@ -25,6 +26,7 @@
 #include "analyzer/collect/call_consumer.h"
 #include "analyzer/collect/observers.h"
 #include "analyzer/filter/preview.h"
+#include "analyzer/machine/code_weights.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/input.h"
 #include "analyzer/read/trace_reader.h"
@@ -127,10 +129,12 @@ class Pipeline {
   std::optional<uint64_t> bucket_width_;  // Of all files of the report; 0: they have none.
   std::string bucket_width_of_;           // The name of one.
   Report report_;
+  std::optional<CodeSamples> samples_;  // Once they are needed.
   // Of the current file.
   bool is_saved_ = false;  // It is a saved profile.
   const TraceFacts* facts_ = nullptr;
   std::unique_ptr<Preview> preview_;
+  CodeWeights weights_;
   uint64_t bytes_ = 0;
 };
 

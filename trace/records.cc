@@ -43,17 +43,21 @@ void append_map(std::vector<std::byte>& out, lt_map m, std::span<const std::byte
   if (!path.empty()) std::memcpy(&out[at + sizeof m], path.data(), path.size());
 }
 
-void append_sample(std::vector<std::byte>& out, lt_sample s, std::span<const uint64_t> frames) {
+void append_sample(std::vector<std::byte>& out, lt_sample s, std::span<const uint64_t> frames,
+                   const lt_sample_code* code) {
   if (frames.size() > LT_SAMPLE_FRAMES_MAX) {
     frames = frames.first(LT_SAMPLE_FRAMES_MAX);
     s.flags |= LTS_TRUNCATED;
   }
   s.nframes = static_cast<uint16_t>(frames.size());
-  s.size = static_cast<uint32_t>(sizeof s + frames.size_bytes());
+  const size_t size = sizeof s + frames.size_bytes();
+  s.size = static_cast<uint32_t>(size + (code ? sizeof *code : 0));
+  s.flags = static_cast<uint8_t>(code ? s.flags | LTS_CODE : s.flags & ~LTS_CODE);
   const size_t at = out.size();
   out.resize(at + s.size);
   std::memcpy(&out[at], &s, sizeof s);
   if (!frames.empty()) std::memcpy(&out[at + sizeof s], frames.data(), frames.size_bytes());
+  if (code) std::memcpy(&out[at + size], code, sizeof *code);
 }
 
 lt_stream_info stream_info(const lt_ring& ring, uint32_t process) {

@@ -33,8 +33,10 @@ constexpr uint64_t function_frame(uint32_t id, uint32_t line = 0) {
 }
 
 // Appends s with its frames, innermost first; those after LT_SAMPLE_FRAMES_MAX are left out, and
-// the sample is marked as truncated. Fills in size and nframes.
-void append_sample(std::vector<std::byte>& out, lt_sample s, std::span<const uint64_t> frames);
+// the sample is marked as truncated. code: null if the place in compiled code is not known. Fills
+// in size, nframes and LTS_CODE.
+void append_sample(std::vector<std::byte>& out, lt_sample s, std::span<const uint64_t> frames,
+                   const lt_sample_code* code = nullptr);
 
 // The stream's description in the header of a ring or of flushed blocks. process: its number in the
 // file.

@@ -23,7 +23,8 @@ class SampleBlocks {
   // Takes a sample; frames: the innermost first (see append_sample()). Writes a block if it is
   // full. Functions that the sample uses must be written before that: at latest now. Errors are the
   // writer's.
-  void add(const lt_sample& sample, std::span<const uint64_t> frames);
+  void add(const lt_sample& sample, std::span<const uint64_t> frames,
+           const lt_sample_code* code = nullptr);
   // Writes what has been collected, if anything.
   void flush();
 

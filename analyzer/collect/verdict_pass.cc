@@ -59,6 +59,7 @@ CallVerdicts find_verdicts(const FilterPlan& plan, const SymbolFinder& symbols, 
                            size_t jobs) {
   Diagnostics silent(input.name(), [](const std::string&) {});
   TraceFacts facts;
+  facts.weights = plan.weights;
   if (plan.options->callers.empty()) {
     auto brief = [&](const TraceFacts&) {
       return std::make_unique<ShortCalls>(plan.options->min_ns);

@@ -7,6 +7,7 @@
 #include "analyzer/filter/filter.h"
 #include "analyzer/filter/pattern.h"
 #include "analyzer/filter/verdicts.h"
+#include "analyzer/machine/code_weights.h"
 #include "analyzer/machine/functions.h"
 
 namespace luatrace::analyze {
@@ -20,6 +21,7 @@ struct FilterPlan {
   // file of several streams depends on which stream comes first.
   const FunctionTable* known = nullptr;
   const CallVerdicts* verdicts = nullptr;  // Calls to drop; null: none.
+  const CodeWeights* weights = nullptr;    // As TraceFacts::weights.
 };
 
 }  // namespace luatrace::analyze

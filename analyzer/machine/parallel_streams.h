@@ -103,6 +103,7 @@ class ParallelStreams : private TraceSink {
           decoder(diag, streams) {
       diag.keep();
       facts.processes = all.facts_.processes;
+      facts.weights = all.facts_.weights;
       streams.on_header(all.facts_.clock, all.header_);
     }
 

@@ -19,9 +19,10 @@ constexpr uint64_t kBytesPerTick = 4;                     // Of machine code, ab
 constexpr size_t kMaxPending = 16 * LT_SEGMENT_PATH_MAX;  // Parts of words without a time.
 
 // For each event, and for the end of the iteration: the code from `begin` until the first place
-// that has it before itself.
+// that has it before itself. weigh(): what is before an offset.
+template <class Weigh>
 std::vector<uint64_t> code_before(std::span<const SegmentInfo::Place> places, size_t events,
-                                  uint64_t begin, uint64_t end) {
+                                  uint64_t begin, uint64_t end, const Weigh& weigh) {
   std::vector<uint64_t> at(events + 1, std::max(begin, end));
   for (const auto& place : places) {
     if (place.before == 0) continue;
@@ -29,7 +30,7 @@ std::vector<uint64_t> code_before(std::span<const SegmentInfo::Place> places, si
     least = std::min<uint64_t>(least, place.offset);
   }
   for (size_t i = events; i-- > 0;) at[i] = std::min(at[i], at[i + 1]);
-  for (uint64_t& offset : at) offset = std::max(offset, begin) - begin;
+  for (uint64_t& offset : at) offset = weigh(std::max(offset, begin)) - weigh(begin);
   return at;
 }
 
@@ -58,11 +59,14 @@ void find_calls(SegmentBody& body) {
 
 }  // namespace
 
-void SegmentExpander::add(const SegmentInfo& info) {
+bool SegmentExpander::add(const SegmentInfo& info) {
   if (!traces_.empty() && info.id < traces_.back().end) {
     diag_.trust.bad_records++;
-    return;
+    return false;
   }
+  const auto own = weights_ ? weights_->find(info.id) : StreamWeights::const_iterator();
+  const CodeScale* const scale = weights_ && own != weights_->end() ? &own->second : nullptr;
+  const auto weigh = [&](uint64_t at) { return scale ? scale->before(at) : at * unit_; };
   Trace t;
   t.first = info.id;
   t.exits = info.id + info.marks;
@@ -76,10 +80,12 @@ void SegmentExpander::add(const SegmentInfo& info) {
   const size_t loop = info.loop == 0 ? exits.size() : std::min<size_t>(info.loop, exits.size());
   const uint64_t middle = loop < exits.size() ? exits[loop].offset : info.bytes;
   const size_t events = info.events.size();
-  t.first_code = code_before(exits.first(loop), events, 0, middle);
+  t.first_code = code_before(exits.first(loop), events, 0, middle, weigh);
   t.body.code = t.first_code;
-  if (loop < exits.size())
-    t.body.code = code_before(exits.subspan(loop), events, middle, info.bytes);
+  if (loop < exits.size()) {
+    t.base = middle;
+    t.body.code = code_before(exits.subspan(loop), events, middle, info.bytes, weigh);
+  }
   if (t.counts && !t.loops) find_calls(t.body);
   for (size_t i = 0; i < info.places.size(); i++) {
     const auto& place = info.places[i];
@@ -89,10 +95,11 @@ void SegmentExpander::add(const SegmentInfo& info) {
     const bool link = i + 1 == info.places.size() && !t.counts && !t.loops;
     const uint64_t offset = link ? std::max(info.bytes, place.offset) : place.offset;
     t.before.push_back(place.before);
-    t.place.push_back(i < info.marks ? after : std::max(offset, begin) - begin);
+    t.place.push_back(i < info.marks ? after : weigh(std::max(offset, begin)) - weigh(begin));
   }
   traces_.push_back(std::move(t));
   index(traces_.back());
+  return true;
 }
 
 // Notes which trace has these places. What the VM has no space to describe leaves a gap in the ids.
@@ -180,7 +187,7 @@ SegmentExpander::Scale SegmentExpander::scale_until(uint64_t to) const {
       loops += part.trace->loops ? run.times : 0;
     });
   }
-  const uint64_t most = std::min(to - now_, kTimeHalf) * kBytesPerTick;
+  const uint64_t most = std::min(to - now_, kTimeHalf) * kBytesPerTick * unit_;
   const uint64_t of_loop = loops == 0 || most < weight ? 0 : (most - weight) / loops;
   weight += loops * of_loop;
   return {now_, (static_cast<unsigned __int128>(to - now_) << 32) / weight, of_loop};
@@ -240,13 +247,15 @@ void SegmentExpander::lose(uint64_t tick, uint64_t id) {
 // counts: iterations + 1 by level.
 void SegmentExpander::segment(uint64_t id, std::span<const uint64_t> counts, uint64_t tick) {
   const bool known = plan(id, counts);
-  if (known) {
+  if (ran_) {
+    if (known) tell_runs();
+  } else if (known) {
     pending_.insert(pending_.end(), parts_.rbegin(), parts_.rend());
     pending_events_ += parts_events_;
   }
   const bool many = pending_events_ > kPieceWords || pending_.size() > kMaxPending;
-  if (tick != now_ || !known || many) write_pending(tick);
-  if (!known) lose(tick, id);
+  if (!ran_ && (tick != now_ || !known || many)) write_pending(tick);
+  if (!ran_ && !known) lose(tick, id);
   mark_ = known && id < parts_.front().trace->exits ? static_cast<uint32_t>(id) : 0;
   now_ = tick;
 }
@@ -325,6 +334,83 @@ void SegmentExpander::expand(const EventBlock& block, const Give& give) {
   give_piece();
   next_out_ = piece_.seq;
   flags_ = piece_.flags;  // Not passed on if the block had no events.
+}
+
+// -- Without times --
+
+// The code of parts_.
+void SegmentExpander::tell_runs() const {
+  for (const Part& part : parts_) {
+    const Trace& t = *part.trace;
+    const uint64_t whole = t.body.code.back();
+    each_run(part, [&](const Run& run) {
+      const uint64_t base = run.code == t.body.code.data() ? t.base : 0;
+      const bool joined = t.body.events.empty() && whole != 0 && run.end > whole;
+      const uint64_t end = joined ? whole : run.end;
+      (*ran_)(t.first, base + run.begin, base + end, joined ? run.end / whole : run.times);
+      if (run.first == &t.first_code) (*ran_)(t.first, 0, t.first_code.back(), 1);
+      if (run.first == &t.body.code) (*ran_)(t.first, t.base, t.base + whole, 1);
+    });
+  }
+}
+
+void SegmentExpander::follow(const EventBlock& block, const Ran& ran) {
+  if (block.words.empty()) return;
+  if (block.seq != next_in_ || (block.flags & LT_BLOCK_F_GAP)) mark_ = 0;
+  next_in_ = block.seq + 1;
+  ran_ = &ran;
+  for (size_t at = 0; at < block.words.size();) {
+    Record r;
+    const bool good = read_record(&block.words[at], block.words.size() - at, r);
+    at += r.length;
+    if (good && r.is_segment())
+      segments(r, 0);
+    else if (good && r.kind == LT_EXT && (r.sub == LTX_LOSS || r.sub == LTX_START))
+      mark_ = 0;
+  }
+  ran_ = nullptr;
+}
+
+namespace {
+
+// Adds those of one part of the code, which begins at `base` after that event.
+void add_pieces(std::vector<SegmentPiece>& out, const std::vector<uint32_t>& events,
+                const std::vector<uint64_t>& code, uint64_t base, uint32_t before) {
+  uint64_t from = 0;
+  for (size_t i = 0; i < code.size(); i++) {
+    const uint32_t event = i < events.size() ? events[i] : 0;
+    if (code[i] > from)
+      out.push_back({static_cast<uint32_t>(base + from), static_cast<uint32_t>(base + code[i]),
+                     before, event});
+    from = code[i];
+    before = event;
+  }
+}
+
+}  // namespace
+
+// The last event on the path before the trace; 0: it has none.
+uint32_t SegmentExpander::event_before(const Trace& trace) const {
+  for (uint32_t id = trace.parent; id != 0;) {
+    const Trace* const t = find(id);
+    if (!t) return 0;
+    const std::vector<uint32_t>& events = t->body.events;
+    if (const uint32_t n = t->before[id - t->first]; n != 0) return events[n - 1];
+    if (t->counts && !events.empty()) return events.back();
+    id = t->parent;  // Less than before.
+  }
+  return 0;
+}
+
+std::vector<SegmentPiece> SegmentExpander::pieces(uint32_t id) const {
+  std::vector<SegmentPiece> out;
+  const Trace* const t = find(id);
+  if (!t) return out;
+  const bool repeats = t->counts && !t->body.events.empty();
+  const uint32_t outside = event_before(*t), inside = repeats ? t->body.events.back() : outside;
+  add_pieces(out, t->body.events, t->first_code, 0, t->base != 0 ? outside : inside);
+  if (t->base != 0) add_pieces(out, t->body.events, t->body.code, t->base, inside);
+  return out;
 }
 
 }  // namespace luatrace::analyze

@@ -5,8 +5,8 @@
 //
 // The time of a word is exact, unless it is that of the record before it: then it has none of its
 // own. The events since the last exact time get times in between, in proportion to the machine code
-// from one to the next. Cues (segment_body.h) tell the stack machine which times these are, and of
-// iterations that it need not see one by one.
+// from one to the next, by its bytes or by other weights (code_weights.h). Cues (segment_body.h)
+// tell the stack machine which times these are, and of iterations that it need not see one by one.
 //
 // Invariants: blocks keep their order, and what damages them stays visible (sequence numbers,
 // counts); a word that stands for more events than a VM stores in one, or whose place is not
@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "analyzer/machine/code_scale.h"
 #include "analyzer/machine/segment_body.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
@@ -26,15 +27,33 @@
 
 namespace luatrace::analyze {
 
+// Code between two events, which are words without a time; 0: none. What was before the trace is
+// looked for on its path.
+struct SegmentPiece {
+  uint32_t begin, end;  // Offsets in the machine code.
+  uint32_t before, after;
+};
+
 class SegmentExpander {
  public:
   using Give = std::function<void(const EventBlock&, std::span<const SegmentCue>)>;
 
-  explicit SegmentExpander(Diagnostics& diagnostics) : diag_(diagnostics) {}
+  // Code of the trace `id` ran, from an offset to another one.
+  using Ran = std::function<void(uint32_t id, uint64_t begin, uint64_t end, uint64_t times)>;
 
-  void add(const SegmentInfo& info);
+  // weights: null: bytes.
+  explicit SegmentExpander(Diagnostics& diagnostics, const StreamWeights* weights = nullptr)
+      : diag_(diagnostics), weights_(weights), unit_(weights ? CodeScale::kUnit : 1) {}
+
+  // False: not after the traces before it.
+  bool add(const SegmentInfo& info);
   // Passes on the block with its segments expanded, as one block or more.
   void expand(const EventBlock& block, const Give& give);
+
+  // Instead of expand(): only what ran. Without weights.
+  void follow(const EventBlock& block, const Ran& ran);
+  // The pieces of the code of that trace, from its beginning to its end.
+  std::vector<SegmentPiece> pieces(uint32_t id) const;
 
  private:
   // A described trace.
@@ -43,6 +62,7 @@ class SegmentExpander {
     uint32_t parent = 0;
     uint32_t level = 0;
     bool counts = false, loops = false;
+    uint64_t base = 0;                 // Offset of the loop's own code.
     std::vector<uint32_t> before;      // Of each place: events of the iteration,
     std::vector<uint64_t> place;       // and the code.
     std::vector<uint64_t> first_code;  // As body.code, of the first iteration.
@@ -84,6 +104,8 @@ class SegmentExpander {
   template <class Each>
   void each_run(const Part& part, Each each) const;
   void segment(uint64_t id, std::span<const uint64_t> counts, uint64_t tick);
+  void tell_runs() const;
+  uint32_t event_before(const Trace& trace) const;
   void segments(const Record& r, uint64_t tick);
   Scale scale_until(uint64_t to) const;
   void write_run(const Trace& trace, const Run& run, const Scale& scale, uint64_t& done);
@@ -95,6 +117,9 @@ class SegmentExpander {
   void give_piece();
 
   Diagnostics& diag_;
+  const StreamWeights* const weights_;
+  const uint64_t unit_;          // Weight of a byte.
+  const Ran* ran_ = nullptr;     // While follow() runs.
   std::vector<Trace> traces_;    // In the order of their ids.
   std::vector<uint32_t> by_id_;  // Of each place: the index of its trace + 1, or 0.
   // The path goes on after a place inside a trace: 0: no.

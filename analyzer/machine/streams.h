@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 
+#include "analyzer/machine/code_weights.h"
 #include "analyzer/machine/machine.h"
 #include "analyzer/machine/machine_events.h"
 #include "analyzer/machine/machine_loop.h"
@@ -54,6 +55,8 @@ struct TraceFacts {
   MapTable maps;
   std::string notes;
   std::optional<EndInfo> end;
+  // How time inside segments is apportioned; null: by the size of their code.
+  const CodeWeights* weights = nullptr;
 
   // Returns the process of a stream.
   ProcessId process_of(StreamId stream) const {
@@ -89,9 +92,7 @@ class Streams : public TraceSink {
     described.stream = joined(info.stream);
     machine(described.stream).ids().define(described);
   }
-  void on_segment(const SegmentInfo& info) override {
-    segments_.try_emplace(info.stream, diag_).first->second.add(info);
-  }
+  void on_segment(const SegmentInfo& info) override { expander(info.stream).add(info); }
   void on_map(const MapInfo& info) override { facts_.maps.add(info); }
   void on_note(const std::string& text) override { facts_.notes += text; }
   void on_samples(const SampleBlock& block) override {
@@ -159,7 +160,11 @@ class Streams : public TraceSink {
     if (const auto it = segments_.find(stream); it != segments_.end()) return &it->second;
     const auto info = facts_.streams.find(stream);
     if (info == facts_.streams.end() || !(info->second.flags & LTF_SEGMENTS)) return nullptr;
-    return &segments_.try_emplace(stream, diag_).first->second;
+    return &expander(stream);
+  }
+  SegmentExpander& expander(StreamId stream) {
+    const StreamWeights* const weights = facts_.weights ? facts_.weights->find(stream) : nullptr;
+    return segments_.try_emplace(stream, diag_, weights).first->second;
   }
   Machine& machine(StreamId stream) {
     auto& slot = machines_[stream];

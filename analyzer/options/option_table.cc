@@ -208,6 +208,9 @@ constexpr OptionSpec kOwnOptions[] = {
     {kOther, "debug-dir", 0, "DIR", false, true, "directory with debug files, searched before /usr/lib/debug of the sysroot",
      "They are found by build-id (DIR/.build-id/ab/cdef.debug) and by debuglink; a file with the right build-id is also the "
      "fallback for a library that no longer exists.", nullptr, Complete::kDirectory},
+    {kOther, "weights", 0, "FILE", false, false, "apportion the time in compiled code by the samples in FILE",
+     "FILE: of luatrace-record --sample HZ, of the same processes at the same time. Where it has few samples, or none, the "
+     "size of the machine code decides, as without this option (see semantics.md in the documentation).", nullptr, Complete::kFile},
     {kOther, "jobs", 0, "N", false, false, "threads for traces with several streams (default: one for each processor)",
      "The result does not depend on it. Pages with a chart and formats that show single calls use one thread. Compressed traces "
      "may use additional threads."},

@@ -395,6 +395,7 @@ Options read(const Given& given) {
   read_output(given, o);
   o.push = read_push(given);
   o.sysroot = given.last("sysroot").value_or("");
+  o.weights = given.last("weights").value_or("");
   o.debug_dirs = given.list("debug-dir");
   o.strict = given.has("strict");
   o.quiet = given.has("quiet");

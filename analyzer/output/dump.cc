@@ -270,6 +270,8 @@ void DumpSink::on_samples(const SampleBlock& block) {
          << " vm=" << hex(h.state_addr) << " request=" << hex(h.request);
     if (h.flags & LTS_OFF_CPU) out_ << " off=1";
     if (h.flags & LTS_TRUNCATED) out_ << " cut=1";
+    if (h.flags & LTS_CODE)
+      out_ << " trace=" << s.code.trace << " bytes=" << s.code.bytes << " at=" << s.code.offset;
     for (const uint64_t frame : s.frames) print_frame(out_ << ' ', frame);
     out_ << '\n';
   }

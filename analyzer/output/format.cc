@@ -305,11 +305,13 @@ std::string trust_line(const Report& report) {
   add(t.unknown, "records of unknown kinds");
   if (report.gap_ns) out += ", " + format_time(report.gap_ns) + " unknown";
   if (report.apportioned_ns && report.self_ns)
-    out += ", " +
-           decimal(100.0 * static_cast<double>(report.apportioned_ns) /
-                       static_cast<double>(report.self_ns),
-                   1) +
-           " % of the time apportioned inside compiled segments";
+    out +=
+        ", " +
+        decimal(100.0 * static_cast<double>(report.apportioned_ns) /
+                    static_cast<double>(report.self_ns),
+                1) +
+        " % of the time apportioned inside compiled segments" +
+        (report.weight_samples ? " (by " + format_count(report.weight_samples) + " samples)" : "");
   return out;
 }
 

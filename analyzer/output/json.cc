@@ -185,6 +185,7 @@ void write_trace(std::ostream& out, const Report& r) {
   o.number("nodes", r.tree.size() - 1);
   if (!r.is_sampled()) o.number("recording_cost_ns", r.cost_ns);
   if (r.apportioned_ns) o.number("apportioned_ns", r.apportioned_ns);
+  if (r.weight_samples) o.number("weight_samples", r.weight_samples);
   o.number("collector_ns", vm_work_time(r, is_collector));
   o.number("compiler_ns", vm_work_time(r, is_compiler));
   if (r.cpu.known()) {

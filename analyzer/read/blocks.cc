@@ -314,6 +314,9 @@ bool parse_sample(const uint64_t* words, size_t left, Sample& out) {
   if (s.nframes > LT_SAMPLE_FRAMES_MAX || s.nframes > (s.size - sizeof s) / 8 || s.tid < 0)
     return false;
   out.frames = {words + sizeof s / 8, s.nframes};
+  if (!(s.flags & LTS_CODE)) return true;
+  if (s.size - sizeof s - out.frames.size_bytes() < sizeof out.code) return false;
+  memcpy(&out.code, out.frames.data() + s.nframes, sizeof out.code);
   return true;
 }
 

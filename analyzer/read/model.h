@@ -164,6 +164,7 @@ struct EventBlock {
 struct Sample {
   lt_sample head{};
   std::span<const uint64_t> frames;  // As in the file: the innermost first.
+  lt_sample_code code{};             // Only with LTS_CODE.
 };
 
 // The well-formed samples of one SAMPLES block.

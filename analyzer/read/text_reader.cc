@@ -304,8 +304,8 @@ uint64_t TextReader::frame(const TextLine& line, const std::string& word) const 
                         static_cast<uint32_t>(running));
 }
 
-// sample STREAM TICK ns=N tid=N state=STATE co=N vm=N request=N off=1 cut=1 FRAME... (the innermost
-// first)
+// sample STREAM TICK ns=N tid=N state=STATE co=N vm=N request=N off=1 cut=1 trace=N bytes=N at=N
+// FRAME... (the innermost first)
 void TextReader::sample(const TextLine& line) {
   const auto stream = static_cast<uint32_t>(line.word_number(1));
   if (payload_.size() > LT_PAYLOAD_MAX / 2) flush();
@@ -324,7 +324,10 @@ void TextReader::sample(const TextLine& line) {
                                  (line.number("cut") ? LTS_TRUNCATED : 0));
   std::vector<uint64_t> frames;
   for (size_t i = 3; i < line.words(); i++) frames.push_back(frame(line, line.word(i)));
-  append_sample(payload_, s, frames);
+  const lt_sample_code code{static_cast<uint32_t>(line.number("trace")),
+                            static_cast<uint32_t>(line.number("bytes")),
+                            static_cast<uint32_t>(line.number("at")), 0};
+  append_sample(payload_, s, frames, code.trace ? &code : nullptr);
   block_.base_tick = first ? s.tick : std::min(block_.base_tick, s.tick);
   block_.end_tick = std::max(block_.end_tick, s.tick);
   block_.count++;

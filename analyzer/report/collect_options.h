@@ -15,6 +15,7 @@ struct ReadOptions {
   FilterOptions filter;
   std::string sysroot;                  // Root for looking up libraries; empty: /.
   std::vector<std::string> debug_dirs;  // Additional places of separate debug information.
+  std::string weights;                  // Trace with samples of the same processes, or "".
   size_t jobs = 0;                      // Threads; 0: one per processor.
   uint64_t max_nodes = 5000000;         // Limit of a file's call tree; 0: none.
   uint64_t bucket_ns = 0;               // Length of time buckets; 0: those of the profiles.

@@ -196,7 +196,8 @@ struct Report {
   SampleSums samples;
   NodeTimes compiled;           // Of samples: time in compiled code.
   NodeTimes apportioned;        // Of events: self time apportioned inside segments, ...
-  uint64_t apportioned_ns = 0;  // ... and the sum of it (add_apportioned_times()).
+  uint64_t apportioned_ns = 0;  // ... the sum of it (add_apportioned_times()), ...
+  uint64_t weight_samples = 0;  // ... and the samples by which that was done; 0: by size.
   Trust trust;
   uint64_t duration_ns = 0;  // From the first to the last event.
   uint64_t traced_ns = 0;    // Sum over the streams; = self + idle + gap + filtered.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Section shares: how wrong the times are that segments apportion inside compiled code. Self times of a
 program's functions are compared with samples of its program counter, taken while it is recorded as
-segments, which hardly changes what it does. Needs root."""
+segments, which hardly changes what it does. Two samplers with different rates follow the same run: the
+samples of one are the truth, those of the other only weights (luatrace-analyze --weights). Needs root."""
 import json
 import math
 import subprocess
@@ -16,6 +17,7 @@ from table import Table
 PROGRAMS = ("binary_trees", "closures", "json", "life", "nbody", "objects", "raytrace", "scheduler",
             "spectral_norm", "states")
 HERTZ = 4999
+WEIGHTS_HERTZ = 4001  # no common rhythm
 AIM = 10  # %
 MOST_REPETITIONS = 400
 
@@ -74,21 +76,23 @@ class Recorder:
     def __init__(self, setup, program, folder):
         self.setup, self.program = setup, program
         self.trace, self.samples = folder / "trace.bin", folder / "samples.bin"
+        self.weights = folder / "weights.bin"
 
     def run(self, times, repetitions, sampled):
-        """CPU seconds of each repetition. At a high priority: what preempts it is in no sample, but in
+        """CPU seconds of each repetition. With a real-time priority: what preempts it is in no sample, but in
         the calls' times; without --block, as waiting would be."""
         record = self.setup.product("luatrace-record")
         prefix = [record, "--force", "--times", times, "--ring-size", "256M", "-o", self.trace, "--"]
         if sampled:
-            prefix = [record, "--force", "--sample", HERTZ, "--lua-only", "-o", self.samples, "--", *prefix]
-        variant = Variant(self.setup.luajit(""), True, (tool("nice", "coreutils"), "-n", "-20", *prefix))
+            for hertz, path in ((HERTZ, self.samples), (WEIGHTS_HERTZ, self.weights)):
+                prefix = [record, "--force", "--sample", hertz, "--lua-only", "-o", path, "--", *prefix]
+        variant = Variant(self.setup.luajit(""), True, (tool("chrt", "util-linux"), "--fifo", 1, *prefix))
         size = self.setup.size(self.program)
         return run(variant, self.program, size, repetitions, self.setup.scratch).elapsed
 
-    def shares(self):
+    def shares(self, *options):
         """Self times of the functions, and the names of what else is in the trace."""
-        functions = analyzed(self.setup, self.trace)["functions"]
+        functions = analyzed(self.setup, self.trace, *options)["functions"]
         return (self_times(self.program, functions),
                 {f["name"] for f in functions if f["kind"] != "lua"})
 
@@ -100,32 +104,40 @@ class Recorder:
         return {line: round(ns / each) for line, ns in times.items()}
 
 
+def sampled_run(recorder, times, repetitions):
+    """Distances of the shares by size, and by weights, and the samples."""
+    recorder.run(times, repetitions, True)
+    shares, others = recorder.shares()
+    samples = recorder.truth(others)
+    weighed = recorder.shares("--weights", recorder.weights)[0]
+    return distance(shares, samples), distance(weighed, samples), samples
+
+
+def medians(runs):
+    return [sorted(run[i] for run in runs)[len(runs) // 2] for i in (0, 1)]
+
+
 def row(setup, program, folder):
     """Of several runs the median: each has its own traces, and its own samples."""
     recorder = Recorder(setup, program, folder)
     seconds = 0.05 if setup.args.tiny else 1.0
     first = recorder.run("segments", 1, False)[0]
     repetitions = max(1, min(MOST_REPETITIONS, round(seconds / first)))
-    runs = []
-    for _ in range(setup.rounds(3)):
-        recorder.run("segments", repetitions, True)
-        shares, others = recorder.shares()
-        samples = recorder.truth(others)
-        runs.append((distance(shares, samples), samples))
-    runs.sort(key=lambda pair: pair[0])
-    middle, samples = runs[len(runs) // 2]
-    cells = [middle]
-    for times, few in (("auto", repetitions), ("events", max(1, repetitions // 10))):
-        recorder.run(times, few, False)
-        cells.append(distance(recorder.shares()[0], samples))
+    cells = []
+    for times in ("segments", "auto"):
+        runs = [sampled_run(recorder, times, repetitions) for _ in range(setup.rounds(3))]
+        cells += medians(runs)
+    samples = runs[0][2]
+    recorder.run("events", max(1, repetitions // 10), False)
+    cells.append(distance(recorder.shares()[0], samples))
     return [*cells, noise(samples)], sum(samples.values()), len(samples)
 
 
 def section(setup):
     needs_root()
     table = Table("Shares of self time against samples of the program counter: total variation distance, %",
-                  f"≤ {AIM} with segments", ["program", "segments", "auto", "events", "sampling error",
-                                             "samples", "functions"])
+                  f"≤ {AIM} each", ["program", "segments", "with samples", "auto", "with samples", "events",
+                                    "sampling error", "samples", "functions"])
     chosen = [p for p in setup.programs() if p.name in PROGRAMS]
     rows = []
     with TemporaryDirectory(prefix="luatrace-bench.", dir=setup.args.tmp) as folder:
@@ -135,6 +147,7 @@ def section(setup):
             table.add(program.name, *(f"{c:.1f}" for c in cells), f"{n:,}", functions)
     if rows:
         table.add("**mean**", *(f"{sum(column) / len(rows):.1f}" for column in zip(*rows)), "", "")
-    table.notes += [f"samples at {HERTZ} Hz of the run with segments, the median of the runs; Lua functions of the program only",
+    table.notes += [f"samples at {HERTZ} Hz of the same run, the median of the runs; Lua functions of the program only",
+                    f"with samples: apportioned by those of another sampler at {WEIGHTS_HERTZ} Hz (--weights)",
                     "events: exact times of calls that recording has made slower; sampling error: expected of exact shares"]
     return table

@@ -138,7 +138,8 @@ struct lt_sample {
 				** none, or not known. Not its id in events. */
   uint64_t state_addr;		/* Lua VM: address of its global_State, 0: not in Lua. */
   uint64_t request;		/* Address of the host's request + 1, 0: none. */
-  /* uint64_t frames[nframes], the innermost first: kind:4 (lowest bits) | value:60. */
+  /* uint64_t frames[nframes], the innermost first: kind:4 (lowest bits) | value:60.
+  ** With LTS_CODE a struct lt_sample_code follows. Readers skip what they do not know of a record. */
 };
 #define LT_SAMPLE_FRAMES_MAX	1024u
 #define LT_SAMPLE_DISORDER_NS	1000000000ull
@@ -154,6 +155,15 @@ enum {
 /* lt_sample.flags */
 #define LTS_OFF_CPU		0x01u	/* The thread did not run; the stack is where it waited. */
 #define LTS_TRUNCATED		0x02u	/* There are more frames than these. */
+#define LTS_CODE		0x04u	/* The place in compiled code is known. */
+
+/* In which trace, if it is compiled code that runs, or C code that it has called. */
+struct lt_sample_code {
+  uint32_t trace;		/* The VM's number of the trace, and the bytes of its machine code: */
+  uint32_t bytes;		/* as in struct lt_segment. */
+  uint32_t offset;		/* In it; of a call the last byte before it returns. */
+  uint32_t reserved;
+};
 
 /* Kinds of frames. */
 enum {
@@ -201,6 +211,7 @@ LT_CHECK_SIZE(lt_stream_info, 104);
 LT_CHECK_SIZE(lt_process_info, 32);
 LT_CHECK_SIZE(lt_map, 64);
 LT_CHECK_SIZE(lt_sample, 48);
+LT_CHECK_SIZE(lt_sample_code, 16);
 LT_CHECK_SIZE(lt_clock_info, 24);
 LT_CHECK_SIZE(lt_end_info, 40);
 

@@ -92,7 +92,8 @@ struct walk {
   uint32_t truncated; /* there are more frames */
   int32_t vmstate;
   uint64_t jit_base, trace, place; /* trace: in compiled code, its GCtrace, */
-  uint32_t snapshot;               /* and the number of the snapshot that holds there */
+  uint32_t snapshot;               /* the number of the snapshot that holds there, */
+  uint32_t number, size;           /* the trace's own one, and the bytes of its machine code */
   struct walk_loop loop;
   struct walk_block blocks[WALK_BLOCKS];
   struct walk_frame frames[WALK_FRAMES];

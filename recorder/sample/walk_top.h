@@ -202,6 +202,7 @@ WALK_INLINE int walk_in_compiled(struct walk* w) {
   if (w->vmstate == w->abi.st_gc)
     number = walk_u32(w, w->g - WALK_OFFSET(w->abi.vm_g) + WALK_OFFSET(w->abi.vm_gctrace));
   uint64_t trace = walk_trace_object(w, number);
+  w->number = (uint32_t)number;
   if (walk_in_code(w, trace, w->r.ip)) {
     walk_trace(w, trace);
     return 1;
@@ -214,7 +215,9 @@ WALK_INLINE int walk_in_compiled(struct walk* w) {
     walk_trace(w, trace);
     return 1;
   }
-  trace = walk_trace_object(w, walk_head(w, w->r.ip));
+  number = walk_head(w, w->r.ip);
+  trace = walk_trace_object(w, number);
+  w->number = (uint32_t)number;
   if (walk_in_code(w, trace, w->r.ip)) {
     w->place = 0;
     walk_trace(w, trace);

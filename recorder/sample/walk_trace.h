@@ -211,6 +211,7 @@ WALK_FN void walk_trace(struct walk* w, uint64_t trace) {
   w->pc = 0;
   w->trace = trace;
   w->snapshot = index;
+  w->size = size;
   /* The last instructions jump to another trace, and the base is that one's already. */
   if ((uint16_t)WALK_TRACE(trace, T_link, 2) != 0 && w->place + tail >= size) return;
   if (walk_snapshot(w, trace, index, walk_base_moves(w, trace, index))) return;

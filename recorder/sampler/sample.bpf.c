@@ -320,6 +320,11 @@ static __noinline bool try_image(struct work *k, const struct smp_mapped *m, __u
   k->record.g = g;
   k->record.mapped = number;
   k->record.state = w->state;
+  if (w->trace != 0 && (w->state == WALK_COMPILED || w->state == WALK_COMPILED_C)) {
+    k->record.trace = w->number;
+    k->record.code_bytes = w->size;
+    k->record.code_offset = (__u32)w->place;
+  }
   if (w->runs == 0) return true;
   __u64 L = walk_global(w, g, w->abi.g_cur_L);
   k->record.lua_frame = walk_plain(w, WALK_STATE(L, cframe, 8));
@@ -335,7 +340,7 @@ static __noinline bool try_image(struct work *k, const struct smp_mapped *m, __u
 static __always_inline void walk_lua(struct work *k, const struct smp_process *p) {
   struct walk *w = &k->walk;
   k->record.g = k->record.request = k->record.lua_frame = k->labels = 0;
-  k->record.coroutine = k->record.state = 0;
+  k->record.coroutine = k->record.state = k->record.trace = 0;
   k->unread = 0;
   w->n = 0;
   walk_forget(w);

@@ -307,7 +307,8 @@ bool SampledProcess::write(const smp_record& record) {
   s.coroutine = record.coroutine;
   s.state_addr = record.g;
   s.request = record.request != 0 ? record.request + 1 : 0;
-  blocks_->add(s, frames_);
+  const lt_sample_code code = {record.trace, record.code_bytes, record.code_offset, 0};
+  blocks_->add(s, frames_, record.g != 0 && record.trace != 0 ? &code : nullptr);
   samples_++;
   return true;
 }

@@ -72,7 +72,8 @@ struct smp_record {
   uint32_t nkernel;    /* addresses */
   uint32_t nlabels;    /* struct lt_abi_label each */
   uint32_t stack_size; /* bytes from stack_at on */
-  uint32_t unused;
+  uint32_t trace;      /* that runs, as in struct lt_sample_code; 0: none, or not known */
+  uint32_t code_bytes, code_offset;
   uint64_t stack_at;
   uint64_t lua_frame; /* the innermost C frame of the VM that runs, 0: none */
   struct smp_registers r;

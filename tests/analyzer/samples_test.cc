@@ -151,7 +151,7 @@ std::string binary(const lt_sample& sample, std::span<const uint64_t> frames, ui
   image.add(block, std::as_bytes(std::span(&info, 1)));
   std::vector<std::byte> records;
   append_sample(records, sample, frames);
-  std::memcpy(records.data(), &sample, sizeof sample.size + sizeof sample.nframes);
+  std::memcpy(records.data(), &sample, offsetof(lt_sample, tick));
   block.type = LT_BLOCK_SAMPLES;
   block.stream = stream;
   block.count = count;
@@ -186,6 +186,9 @@ TEST(Samples, MalformedRecordsAreCounted) {
   }
   lt_sample bad = good;
   bad.tid = -1;
+  EXPECT_EQ(1u, report_of({binary(bad, frames)}).trust.bad_records);
+  bad = good;
+  bad.flags = LTS_CODE;  // Without space for the place.
   EXPECT_EQ(1u, report_of({binary(bad, frames)}).trust.bad_records);
 }
 

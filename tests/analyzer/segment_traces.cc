@@ -54,8 +54,9 @@ void Generator::describe(uint64_t stream) {
   const std::string text = body(below(4) != 0, events);
   const uint64_t exits = 1 + below(4), loop = below(exits + 1);
   out_ << "segments " << stream << ':' << next << " parent=" << (below(3) ? 0 : below(next))
-       << " bytes=" << 40 + below(100) << " level=" << 1 + below(2) << " counts=" << (below(4) != 0)
-       << " loops=" << (below(8) == 0) << " loop=" << loop << " marks=1 @0+0";
+       << " trace=" << 1 + next % 7 << " bytes=" << 40 + below(100) << " level=" << 1 + below(2)
+       << " counts=" << (below(4) != 0) << " loops=" << (below(8) == 0) << " loop=" << loop
+       << " marks=1 @0+0";
   for (uint64_t i = 0; i < exits; i++) out_ << " @" << below(events + 1) << '+' << below(120);
   out_ << text << '\n';
   next += 1 + exits;

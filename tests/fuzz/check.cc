@@ -161,8 +161,9 @@ void look_at(const Report& report, const TraceFacts& facts, uint64_t choice) {
   if (choice % 509 == 0) write_everything(report, choice / 509);
 }
 
-void plain(Input& input, Diagnostics& diag, uint64_t choice) {
+void plain(Input& input, Diagnostics& diag, uint64_t choice, const CodeWeights* weights = nullptr) {
   TraceFacts facts;
+  facts.weights = weights;
   HistogramProfile profile;
   run(input, diag, facts, profile);
   Report report;
@@ -171,6 +172,19 @@ void plain(Input& input, Diagnostics& diag, uint64_t choice) {
                 no_symbol);
   look_at(report, facts, choice);
   check_cpu_sums(report, is_exact(facts));
+}
+
+// --weights, by the samples that the same file has.
+void weighed(Input& input, Diagnostics& diag, uint64_t choice) {
+  Diagnostics silent("f", [](const std::string&) {});
+  SegmentRuns runs(silent);
+  read_trace(input, silent, runs);
+  input.rewind();
+  CodeSamples samples;
+  read_trace(input, silent, samples);
+  input.rewind();
+  const CodeWeights weights(runs, samples);
+  plain(input, diag, choice, &weights);
 }
 
 void filtered(Input& input, Diagnostics& diag, uint64_t choice) {
@@ -291,6 +305,8 @@ void analyse(const Bytes& bytes, uint64_t choice) {
       filtered(input, diag, choice / 8);
     else if (choice % 8 == 1)
       requests(input, diag, choice / 8);
+    else if (choice % 8 == 3)
+      weighed(input, diag, choice / 8);
     else if (choice % 128 == 2)  // Times far apart make many buckets, which take long.
       bucketed(input, diag, choice / 128);
     else

@@ -160,6 +160,15 @@ const char kSegments[] =
     "125 packed 4 4*9\n126 packed 7*0,200 77\n127 packed 3 3 9\n128 return 2\n"
     "130 segment 4 99999999\n140 entry 1\n150 segment 9 4000000 4000000\n160 segment 6\n";
 
+// The same code, and samples of it, as if they were in one file: the fuzzer takes both from its
+// input.
+const char kSampledCode[] =
+    "stream 2 process=1 flags=0x200\nfunc 2:1 lua line=10 chunk=\"@a.lua\" name=\"f1\"\n"
+    "sample 2 10 ns=1 tid=7 state=compiled trace=1 bytes=100 at=35 1:10\n"
+    "sample 2 20 ns=1 tid=7 state=compiled trace=1 bytes=100 at=85 1:10\n"
+    "sample 2 30 ns=1 tid=7 state=c trace=2 bytes=40 at=4294967295 1:10\n"
+    "sample 2 40 ns=1 tid=7 off=1 trace=3 bytes=60 at=9 1:10\n";
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -173,6 +182,7 @@ int main(int argc, char** argv) {
   }
   seed("cpu", trace_text(kCpu));
   seed("segments", trace_text(kSegments));
+  seed("sampled_code", trace_text(std::string(kSegments) + kSampledCode));
   seed("short_segments", short_trace(trace_text(kSegments), 3));
   for (uint64_t n = 1; n <= 12; n++)
     seed("model" + std::to_string(n), trace_text(model::to_text(model::generate(n, 4 * n))));
