@@ -19,7 +19,7 @@ Failure Program::load(const ProbedFile&, Mechanism, uint64_t) {
   return {ENOSYS, "this luatrace-record was built without BPF: " + not_built()};
 }
 
-Failure Program::attach(const LuaFile&, pid_t, uint32_t) {
+Failure Program::attach(const LuaFile&, pid_t, uint32_t, uint32_t) {
   return {ENOSYS, "no BPF"};
 }
 
