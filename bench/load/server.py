@@ -108,8 +108,8 @@ class Server:
     def switches(self):
         """(tracers of the probes, direct recorder)"""
         with open(f"/proc/{self.pid}/mem", "rb", 0) as memory:
-            events, ring, blocks = struct.unpack("HHH", os.pread(memory.fileno(), 6, self.address))
-        return events + blocks, ring
+            events, ring, _, blocks, segments = struct.unpack("<HBBHB", os.pread(memory.fileno(), 7, self.address))
+        return events + blocks + segments, ring
 
     def problems(self):
         """Lines of nginx's log that report a problem."""

@@ -6,7 +6,7 @@ ffi.cdef "extern uint64_t luajit_usdt_control;"
 local out, stop = arg[1], arg[2]
 local function look()
   local f = io.open(out, "a")
-  f:write(tonumber(ffi.C.luajit_usdt_control % 0x1000000000000ULL), "\n")
+  f:write(tonumber(ffi.C.luajit_usdt_control % 0x100000000000000ULL), "\n")
   f:close()
 end
 for turn = 1, 100000 do
