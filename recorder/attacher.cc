@@ -135,7 +135,7 @@ std::string Attacher::attach_peer(const Peer& peer) {
     watch(peer.pid, false, peer.socket);
   p = processes_.find(peer.pid);
   if (p->attaching == Attaching::kRefused) outputs_.set_failed();  // reported by attach_to()
-  return p->attached() ? "" : " is not recorded";
+  return p->attached() ? "" : " is not recorded" + (p->why.empty() ? "" : ": it " + p->why);
 }
 
 // Results from the middle of an exec() belong to neither program: then it tries again.
@@ -158,14 +158,15 @@ bool Attacher::attach_to(Process& p) {
   const bool kernel = is_kernel_thread(p.pid);
   const char* const never = kernel ? "is a kernel thread: it runs no program"
                             : has_32_bits(p.pid)
-                                ? "runs a 32-bit program: only what luatrace-record starts itself "
-                                  "(-- COMMAND) is recorded"
+                                ? "runs a 32-bit program: that is only recorded directly and from "
+                                  "its start (--via direct -- COMMAND)"
                                 : nullptr;
   Attached a = never ? Attached{Refusal::kNoLuaJIT, never} : attach_with_retries(p.pid);
   // Whatever failed, the reason is that the process was ending.
   if (!a && !kernel && process_is_ending(p.pid)) a = {Refusal::kNoProcess, "has just ended"};
   p.retry_ns = now + p.pause_ns;
   p.pause_ns = std::min(p.pause_ns * 2, kSlowestRetry);
+  p.why = a.why;
   if (a) return set_attached(p), true;
   const bool may_come = a.refusal == Refusal::kNoLuaJIT || a.refusal == Refusal::kNoProcess;
   // A parent without LuaJIT may have children with one; children may execute another program.
@@ -279,9 +280,13 @@ void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
 
 // --children, and no process has a LuaJIT with tracepoints.
 void Attacher::warn_none_attached() const {
-  size_t n = 0;
   log("nothing was recorded and no file was written: none of " + grouped(obstacles(processes_)) +
       " processes has a LuaJIT with tracepoints");
+  log_obstacles();
+}
+
+void Attacher::log_obstacles() const {
+  size_t n = 0;
   for (const auto& [pid, p] : processes_.all())
     if (!p.obstacle.empty() && n++ < kMaxNamed)
       log(p.obstacle.substr(0, p.obstacle.find(" (to check")));
@@ -307,6 +312,7 @@ void Attacher::log_end() {
           ? "nothing was recorded: no sample came; has any thread been blocked, and run again?"
       : options_.sample_hz != 0 ? "nothing was recorded: no sample came; has it used any CPU time?"
                                 : "nothing was recorded: no event came");
+  log_obstacles();
 }
 
 }  // namespace luatrace::record

@@ -22,6 +22,8 @@ constexpr int kMaxTitles = 8;                     // of a process, while it is r
 constexpr size_t kMaxRings = 4096;                // that are drained at a time
 
 constexpr const char* kFileEnded = "its file has ended";
+constexpr const char* kOtherClock =
+    "its times are of another clock than the recording's (as those of a program in an emulator)";
 
 // The last block written about a process counts.
 void write_again(Drainer& drainer, const Image& image) {
@@ -223,7 +225,7 @@ uint32_t Processes::write_process(const ProcessFacts& facts, const Peer& peer, O
     if (output.has_space(sizeof info + facts.exe.size() + facts.cmdline.size() + 128))
       output.writer().write_process(number, info, facts.exe, facts.cmdline);
   });
-  if (number == 0) why = accepted ? kFileEnded : "its clock is not the file's";
+  if (number == 0) why = accepted ? kFileEnded : kOtherClock;
   return number;
 }
 
@@ -296,7 +298,7 @@ bool Processes::drain_ring(Process& p, std::unique_ptr<RingMemory> ring, std::st
     drainer().add({std::move(drain), p.image.key, p.image.maps_wanted});
     added = true;
   });
-  if (!added) why = ended ? kFileEnded : "its clock is not the file's";
+  if (!added) why = ended ? kFileEnded : kOtherClock;
   if (!added) {
     if (ring != nullptr) turn_away(*ring);
     return false;

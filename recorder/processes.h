@@ -61,6 +61,7 @@ struct Process {
   uint64_t retry_ns = 0, pause_ns = 0;  // when to try to attach again, and the next interval
   std::string obstacle;                 // why it is not recorded: a sentence
   std::string refusal;                  // the last message about it
+  std::string why;                      // it could not be attached: the rest of a sentence
   std::string workers;                  // a message: descendants that --children would record
   std::shared_ptr<Output> output;       // its own, with a file for each process
   Image image;

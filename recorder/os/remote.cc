@@ -25,14 +25,21 @@ std::string namespace_of(pid_t pid, const char* name) {
   return read_link("/proc/" + std::to_string(pid) + "/ns/" + name);
 }
 
-uint64_t aux_value(pid_t pid, uint64_t wanted) {
-  const std::string aux = read_proc(pid, "auxv", 8192);
-  for (size_t at = 0; at + 16 <= aux.size(); at += 16) {
-    uint64_t pair[2];
+// Word: of the program that it runs.
+template <class Word>
+uint64_t aux_value_of(const std::string& aux, Word wanted) {
+  for (size_t at = 0; at + 2 * sizeof(Word) <= aux.size(); at += 2 * sizeof(Word)) {
+    Word pair[2];
     std::memcpy(pair, aux.data() + at, sizeof pair);
     if (pair[0] == wanted) return pair[1];
   }
   return 0;
+}
+
+uint64_t aux_value(pid_t pid, uint32_t wanted) {
+  const std::string aux = read_proc(pid, "auxv", 8192);
+  return has_32_bits(pid) ? aux_value_of<uint32_t>(aux, wanted)
+                          : aux_value_of<uint64_t>(aux, wanted);
 }
 
 bool all_equal(const std::vector<uint64_t>& ids) {
@@ -103,7 +110,11 @@ std::string explain_access(const AccessFacts& f, int error) {
   if (f.other_ids && f.uid != f.our_uid)
     return "belongs to user " + std::to_string(f.uid) + ", we are user " +
            std::to_string(f.our_uid) + remedy;
-  if (f.other_ids) return "runs with other user or group ids than ours" + remedy;
+  if (f.other_ids)
+    return "runs with other user or group ids than ours (/proc/PID/status shows both; a "
+           "container's "
+           "--user needs the group, too)" +
+           remedy;
   if (f.yama == 2)
     return "may not be attached to: the setting kernel.yama.ptrace_scope = 2 allows it only with "
            "the capability CAP_SYS_PTRACE" +

@@ -70,8 +70,8 @@ NoResponseReason no_response_reason(const Target& target, const State& state) {
 const char* reason_text(NoResponseReason s) {
   switch (s) {
     case NoResponseReason::kSleeps:
-      return "it sleeps, and answers when it next runs Lua code (if that is interpreted, short, "
-             "makes no garbage and calls nothing: when it is seen running)";
+      return "it sleeps, and answers when it next runs Lua code (code that is too short to notice: "
+             "when the recorder sees it run)";
     case NoResponseReason::kCompiled:
       return "it is in a long-running C function that compiled code has called by FFI, or "
              "it waits for a CPU; it answers when that call returns";

@@ -281,7 +281,9 @@ std::vector<OtherLua> find_other_lua(pid_t pid) {
 std::string explain_other_machine(const OtherLua& lua) {
   return "has a LuaJIT for " + machine_name(lua.machine) + " in it, " + printable(lua.path) +
          "; this recorder is for " + machine_name(kMachine) +
-         (lua.emulated ? " and can record what an emulator runs only from its start (-- COMMAND)"
+         (lua.emulated ? " and can record what an emulator runs only directly and from its start "
+                         "(--via direct "
+                         "-- COMMAND)"
                        : ": use one for " + machine_name(lua.machine));
 }
 

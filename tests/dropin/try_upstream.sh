@@ -48,6 +48,7 @@ grep -q '^off        lj_char.o differs' "$scratch/said" || fail "not named: $(ca
 
 refuses "no such file" "$try" "$scratch/nowhere"
 refuses "there is no commit nonsense" "$try" "$repo" nonsense
+refuses "there is no commit nonsense" "$try" --fast "file://$repo" nonsense
 refuses "cannot be fetched" "$try" "file://$scratch/nowhere" HEAD
 refuses usage "$try"
 refuses usage "$try" --nonsense "$repo"
