@@ -40,6 +40,15 @@ size_t obstacles(const Processes& processes) {
       all.begin(), all.end(), [](const auto& entry) { return !entry.second.obstacle.empty(); }));
 }
 
+// The first of them.
+void log_obstacles(const Processes& processes) {
+  size_t n = 0;
+  for (const auto& [pid, p] : processes.all())
+    if (!p.obstacle.empty() && n++ < kMaxNamed)
+      log(p.obstacle.substr(0, p.obstacle.find(" (to check")));
+  if (n > kMaxNamed) log("and " + grouped(n - kMaxNamed) + " more");
+}
+
 }  // namespace
 
 std::string process_text(pid_t pid) {
@@ -282,15 +291,7 @@ void Attacher::warn_waiting(uint64_t now, uint64_t begin_ns) {
 void Attacher::warn_none_attached() const {
   log("nothing was recorded and no file was written: none of " + grouped(obstacles(processes_)) +
       " processes has a LuaJIT with tracepoints");
-  log_obstacles();
-}
-
-void Attacher::log_obstacles() const {
-  size_t n = 0;
-  for (const auto& [pid, p] : processes_.all())
-    if (!p.obstacle.empty() && n++ < kMaxNamed)
-      log(p.obstacle.substr(0, p.obstacle.find(" (to check")));
-  if (n > kMaxNamed) log("and " + grouped(n - kMaxNamed) + " more");
+  log_obstacles(processes_);
 }
 
 void Attacher::log_end() {
@@ -312,7 +313,7 @@ void Attacher::log_end() {
           ? "nothing was recorded: no sample came; has any thread been blocked, and run again?"
       : options_.sample_hz != 0 ? "nothing was recorded: no sample came; has it used any CPU time?"
                                 : "nothing was recorded: no event came");
-  log_obstacles();
+  log_obstacles(processes_);
 }
 
 }  // namespace luatrace::record

@@ -83,7 +83,6 @@ class Attacher {
   bool is_followed(pid_t pid);
   void warn_missed_processes();
   void warn_none_attached() const;
-  void log_obstacles() const;
 
   const Options& options_;
   Processes& processes_;
