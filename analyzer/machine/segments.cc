@@ -15,7 +15,7 @@ constexpr uint64_t kPieceRecords = 1u << 30;  // With those that are not written
 constexpr uint64_t kMinTimes = 3;             // Fewer iterations are written.
 // No VM lets a word stand for more: its loops report after 2^20 to 2^21 events on each level.
 constexpr uint64_t kMaxSegmentEvents = uint64_t{LT_SEGMENT_LEVELS + 1} << 21;
-constexpr uint64_t kBytesPerTick = 4;                     // Of machine code, about.
+constexpr uint64_t kBytesPerTick = 8;                     // Of machine code, about.
 constexpr size_t kMaxPending = 16 * LT_SEGMENT_PATH_MAX;  // Parts of words without a time.
 
 // For each event, and for the end of the iteration: the code from `begin` until the first place

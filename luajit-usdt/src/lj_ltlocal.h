@@ -364,7 +364,7 @@ LJ_FUNC void lj_ltseg_start(jit_State *J);
 LJ_FUNC void lj_ltseg_check(jit_State *J);
 LJ_FUNC void lj_ltseg_event(jit_State *J, uint32_t id, uint32_t kind);
 LJ_FUNC uint32_t lj_ltseg_newmark(jit_State *J);
-LJ_FUNC void lj_ltseg_reserve(jit_State *J);
+LJ_FUNC void lj_ltseg_reserve(jit_State *J, TraceNo link);
 LJ_FUNC void lj_ltseg_stop(jit_State *J);
 LJ_FUNC void lj_ltseg_here(LTState *lt);
 #else
@@ -373,7 +373,7 @@ LJ_FUNC void lj_ltseg_here(LTState *lt);
 #define lj_ltseg_start(J)	UNUSED(J)
 #define lj_ltseg_check(J)	UNUSED(J)
 #define lj_ltseg_event(J, id, kind)	UNUSED(J)
-#define lj_ltseg_reserve(J)	UNUSED(J)
+#define lj_ltseg_reserve(J, link)	(UNUSED(J), UNUSED(link))
 #define lj_ltseg_stop(J)	UNUSED(J)
 #define lj_ltseg_here(lt)	UNUSED(lt)
 #endif

@@ -196,7 +196,7 @@ void lj_ltrec_guard(jit_State *J)
 void lj_ltrec_stop(jit_State *J, uint32_t linktype, uint32_t lnk)
 {
   BCIns start;
-  lj_ltseg_reserve(J);
+  lj_ltseg_reserve(J, (TraceNo)lnk);
   if (!recoff(J) || J2LT(J)->polled || J->framedepth + J->retdepth != 0 ||
       (linktype != LJ_TRLINK_ROOT && linktype != LJ_TRLINK_TAILREC))
     return;

@@ -460,23 +460,25 @@ static void seg_weigh(jit_State *J, uint32_t *code, uint32_t *events)
   }
 }
 
-/* Is the complete trace to be described? What has a place inside of it must be. */
-static int seg_wanted(jit_State *J)
+/* Is the complete trace to be described? What has a place inside of it must be; and what repeats without
+** events, or its time would be that of its neighbours. */
+static int seg_wanted(jit_State *J, int repeats)
 {
   LTState *lt = J2LT(J);
   uint32_t code, events;
   if (!lt_segauto(lt) || lt->segnmarks > 1 || (J->parent && lt->segment[J->parent].id)) return 1;
+  if (repeats && !lt->segnev) return 1;
   seg_weigh(J, &code, &events);
   return code < events;
 }
 
 /* The trace is complete but for its machine code, which may double its snapshots. Is it to be
-** described, and is there space for that? */
-void lj_ltseg_reserve(jit_State *J)
+** described, and is there space for that? link: the number of the trace that follows, or 0. */
+void lj_ltseg_reserve(jit_State *J, TraceNo link)
 {
   LTState *lt = J2LT(J);
   uint32_t size, part = lt_private(lt) ? 2 : 8;  /* A chunk of its own, if need be. */
-  if (lt->segrec && !seg_wanted(J)) lt->segrec = 0;
+  if (lt->segrec && !seg_wanted(J, link == J->cur.traceno)) lt->segrec = 0;
   if (!lt->segrec) return;
   size = record_size(lt->segnmarks + 2u*(J->cur.nsnap+2u), lt->segnev);
   if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/part ||

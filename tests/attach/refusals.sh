@@ -55,7 +55,7 @@ with open(sys.argv[1], "rb") as f: m = mmap.mmap(f.fileno(), 0, access=mmap.ACCE
 print("mapped", flush=True)
 time.sleep(60)' "$scratch/foreign"
 within 10 "the emulator" grep -q mapped "$scratch/target.out"
-refused 122 "has a LuaJIT for $other in it, .*/foreign; this recorder is for .* from its start \(-- COMMAND\)" -p $target
+refused 122 "has a LuaJIT for $other in it, .*/foreign; this recorder is for .* only directly and from its start \(--via direct -- COMMAND\)" -p $target
 kill $target
 ended 143
 
