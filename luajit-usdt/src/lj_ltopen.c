@@ -350,7 +350,7 @@ static void init_own(lua_State *L, char *p, uint32_t flags, uint32_t nblocks,
   lt->start = lj_ltctl_clock(lt);
 }
 
-/* Describe a ring, or private memory, that is all zeros, for its reader. Whoever does not know
+/* Describe a ring, or private memory, that is all zeros, for its reader. A recorder that does not know
 ** LT_RING_SEGMENTS must not read what it cannot understand. */
 void lj_ltopen_init(lua_State *L, struct lt_ring *r, uint32_t flags,
 		    uint32_t nblocks, uint32_t metasize)

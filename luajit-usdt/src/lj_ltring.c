@@ -337,7 +337,8 @@ uint64_t lj_ltring_group(LTState *lt, uint32_t n)
   return reserve(lt, n) == w ? now : lj_ltctl_clock(lt);
 }
 
-/* Store an LT_EXT record with n (0..2) continuation words, none of them 0, of the time now. */
+/* Store an LT_EXT record with n (0..2) continuation words, none of them 0, of the time now. There is
+** space for it in the block. */
 void lj_ltring_extat(LTState *lt, uint64_t now, uint32_t sub, uint32_t arg, uint32_t n,
 		     uint64_t a, uint64_t b)
 {
@@ -347,6 +348,7 @@ void lj_ltring_extat(LTState *lt, uint64_t now, uint32_t sub, uint32_t arg, uint
   commit(lt, w, n+1, lt_word(now, lt_ext(sub, n, arg), LT_EXT));
 }
 
+/* The same, of the current time, wherever there is space. */
 void lj_ltring_ext(LTState *lt, uint32_t sub, uint32_t arg, uint32_t n,
 		   uint64_t a, uint64_t b)
 {

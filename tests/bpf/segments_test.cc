@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Segments through BPF: who does not know them never gets one, whoever else records; a loss is one,
-// and says that it stands for more; a killed program, a fork, an older LuaJIT.
+// Segments through BPF: a recorder that does not know them never gets one, whatever others want; a
+// loss is one, and says that it stands for more; a killed program, a fork, an older LuaJIT.
 #include "recorder/vm/target.h"
 #include "tests/bpf/support.h"
 
