@@ -13,6 +13,7 @@
 #include "recorder/ask_snapshot.h"
 #include "recorder/context_command.h"
 #include "recorder/options.h"
+#include "recorder/os/clock.h"
 #include "recorder/os/text.h"
 #include "recorder/push_command.h"
 #include "recorder/session.h"
@@ -27,6 +28,7 @@ static void open_standard_files() {
 int luatrace::record_main(int argc, char** argv) {
   using namespace luatrace::record;
   open_standard_files();
+  take_first_sample();
   take_program_name();
   try {
     bool done = false;

@@ -174,7 +174,7 @@ Attached DirectBackend::begin() {
       return {Refusal::kOther, "the patterns are longer than 1,023 bytes"};
   const uint64_t age = monotonic_ns() - start_.mono_ns;
   if (age < kCalibrationNs) usleep(static_cast<useconds_t>((kCalibrationNs - age) / 1000));
-  const ClockRate rate = rate_between(clock(), start_, sample_clocks(clock()));
+  const ClockRate rate = rate_until(clock(), start_, sample_clocks(clock()));
   settings_.tick_khz = rate_khz(rate);
   return {};
 }
@@ -371,7 +371,7 @@ bool DirectBackend::take_ring(Live& live, const vm::Target& target, const vm::St
     const uint64_t start = ring->info().start_tick;
     why = add_ring(live.pid, std::move(ring));
     if (why.empty() && live.taken.count() == 1 && start > live.begin_tick) {
-      const auto rate = rate_between(clock(), start_, sample_clocks(clock()));
+      const auto rate = rate_until(clock(), start_, sample_clocks(clock()));
       host_.first_event(live.pid,
                         static_cast<uint64_t>(ticks_to_ns(rate, start - live.begin_tick)));
     }

@@ -90,7 +90,7 @@ void CpuTime::read() {
     thread.events->read(scratch_);
     if (scratch_.empty()) continue;
     const lt_clock_info now = sample_clocks(clock_);
-    const ClockRate rate = rate_between(clock_, start_, now);
+    const ClockRate rate = rate_until(clock_, start_, now);
     for (const SwitchEvent& e : scratch_) take(thread, e, now, rate);
   }
 }

@@ -44,6 +44,8 @@ Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_
       segments_(segments),
       reserved_(kEndReserve),
       time_{sample_clocks(clock)} {
+  if (lseek(opened_.fd, 0, SEEK_CUR) < 0)
+    wait_for_rate();  // The rate in its header is the last one.
   writer_ = selection_.make_writer(
       queue_, {opened_, std::move(name), header(), max_size_, compression_, empty_it},
       std::move(selection), [this] { return rate_so_far(); });
@@ -70,8 +72,8 @@ lt_file_header Output::header() const {
 }
 
 ClockRate Output::rate_so_far() const {
-  return rate_between(clock_, time_.start,
-                      time_.end.mono_ns != 0 ? time_.end : sample_clocks(clock_));
+  return rate_until(clock_, time_.start,
+                    time_.end.mono_ns != 0 ? time_.end : sample_clocks(clock_));
 }
 
 bool Output::accept_clock(uint32_t clock) {
@@ -107,7 +109,10 @@ void Output::write_funcs(uint32_t stream, uint32_t count, std::span<const std::b
 }
 
 void Output::write_clock() {
-  if (!dead()) writer_->write_clock(sample_clocks(clock_));
+  if (dead()) return;
+  writer_->write_clock(sample_clocks(clock_));
+  const ClockRate rate = rate_so_far();
+  writer_->improve_clock_rate(rate.mult, rate.shift);
 }
 
 bool Output::has_space(uint64_t bytes) {

@@ -118,11 +118,15 @@ Attached InsideBackend::begin() {
   return {};
 }
 
-// What has happened until now reaches the file. Empty, or why not.
+// What has happened until now reaches the file, with the clock's rate until now. Empty, or why not.
 std::string InsideBackend::flush() {
   Drainer& drainer = host_.drainer();
-  const bool done = drainer.call([&drainer] { drainer.flush_all(); }, kDrain) &&
-                    actions_.written(monotonic_ns() + kFlushNs);
+  std::string why;
+  const auto job = [&drainer, output = host_.output_of(pid_, why)] {
+    if (output != nullptr) output->write_clock();
+    drainer.flush_all();
+  };
+  const bool done = drainer.call(job, kDrain) && actions_.written(monotonic_ns() + kFlushNs);
   return done ? "" : "the disk is too slow";
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -67,6 +68,16 @@ uint64_t read_counter() {
   return r.tick + static_cast<uint64_t>(since * static_cast<__int128>(r.hz) / 1000000000);
 }
 #endif
+
+struct FirstSample {
+  uint32_t clock = default_clock();
+  lt_clock_info info = sample_clocks(clock);
+};
+
+const FirstSample& first_sample() {
+  static const FirstSample first;
+  return first;
+}
 
 }  // namespace
 
@@ -143,6 +154,22 @@ ClockRate rate_between(uint32_t clock, const lt_clock_info& from, const lt_clock
   const long double mult = std::ldexp(ns / ticks, kShift) + 0.5L;
   if (mult < 1 || mult > 1e18L) return {};
   return {static_cast<uint64_t>(mult), kShift};
+}
+
+void take_first_sample() {
+  first_sample();
+}
+
+void wait_for_rate() {
+  const uint64_t age = monotonic_ns() - first_sample().info.mono_ns;
+  if (age < 10 * kMillisecond) usleep(static_cast<useconds_t>((10 * kMillisecond - age) / 1000));
+}
+
+ClockRate rate_until(uint32_t clock, const lt_clock_info& from, const lt_clock_info& to) {
+  const auto& [kind, first] = first_sample();
+  const bool is_short = to.mono_ns < from.mono_ns + 100 * kMillisecond;
+  const bool use_first = is_short && kind == clock && first.mono_ns < from.mono_ns;
+  return rate_between(clock, use_first ? first : from, to);
 }
 
 double ticks_to_ns(const ClockRate& rate, uint64_t ticks) {

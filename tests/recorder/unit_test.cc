@@ -126,6 +126,22 @@ TEST(Clock, RateFromTwoSamples) {
   EXPECT_EQ(1u, rate_between(LT_CLOCK_TSC, {5, 5, 0}, {5, 5, 0}).mult);
 }
 
+// A moment after the start of a recording the rate is that since the start of the program.
+TEST(Clock, RateOfAShortTime) {
+  if (default_clock() != LT_CLOCK_TSC) GTEST_SKIP() << "the clock here has one tick per nanosecond";
+  take_first_sample();
+  const lt_clock_info from = sample_clocks(LT_CLOCK_TSC);
+  usleep(200000);
+  const lt_clock_info to = sample_clocks(LT_CLOCK_TSC);
+  const double expected = ticks_to_ns(rate_between(LT_CLOCK_TSC, from, to), 1'000'000'000);
+  lt_clock_info wrong = to;  // by a millisecond
+  wrong.tick -= 10;
+  wrong.mono_ns -= 1'000'000;
+  EXPECT_NEAR(expected, ticks_to_ns(rate_until(LT_CLOCK_TSC, wrong, to), 1'000'000'000),
+              expected / 1000);
+  EXPECT_LT(2 * expected, ticks_to_ns(rate_between(LT_CLOCK_TSC, wrong, to), 1'000'000'000));
+}
+
 // What an emulated program says of its counter; the first one counts.
 TEST(Clock, WhenTheTimeStampCounterIsReliable) {
   for (const bool invariant : {true, false}) {

@@ -50,6 +50,19 @@ assert(trust:find('"unbalanced": 0', 1, true), trust)
 check.equal("calls that ran when it began", trust:match('"open_start": 20%d%d%d[^%d]') ~= nil, true)
 assert(trace.stop())
 
+-- The rate of the clock is what is known when the report is made, not the first estimate.
+local file = os.getenv("SCRATCH") .. "/rate.bin"
+assert(trace.start { file = file })
+check.spin(0.2)
+assert(trace.report())
+local text = check.output("luatrace-analyze --dump " .. file .. " | grep -E '^(clock|sync)'")
+local mult, shift = text:match "clock tsc mult=(%d+) shift=(%d+)"
+local tick, ns, last_tick, last_ns = text:match "sync (%d+) mono=(%d+).*sync (%d+) mono=(%d+)"
+assert(last_ns - ns > 0.1e9, text)
+local error_of_rate = mult and mult / 2 ^ shift / ((last_ns - ns) / (last_tick - tick)) - 1 or 0
+assert(math.abs(error_of_rate) < 1e-4, error_of_rate)
+assert(trace.stop())
+
 local function sleeps() os.execute("sleep 0.3") end
 local started, why = trace.start { cpu = true }
 if not started then
@@ -61,4 +74,5 @@ sleeps()
 check.spin(0.1)
 row = check.row(trace.report(), "sleeps")
 assert(row.inclusive_ns > 0.3e9 and row.cpu_ns < 0.15e9, row.inclusive_ns .. " " .. row.cpu_ns)
+
 assert(trace.stop())
