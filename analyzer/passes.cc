@@ -239,7 +239,7 @@ void warn_slow_left_out(const Report& report) {
 // Where the line "trust" is not printed.
 void warn_lost(const Report& report) {
   if (report.trust.lost)
-    warn(format_count(report.trust.lost) +
+    warn((report.trust.lost_at_least ? "at least " : "") + format_count(report.trust.lost) +
          (report.is_sampled() ? " samples were lost while recording: time is missing"
                               : " events were lost while recording: calls are missing"));
 }
@@ -268,6 +268,19 @@ void warn_cpu(const Options& o, const Report& report) {
     wanted |= field.kind == Field::kCpu || field.kind == Field::kSelfCpu;
   if (wanted && !report.cpu.known())
     warn("CPU times are not known: they need traces that were recorded with --cpu");
+}
+
+// Warns if times inside compiled code are not apportioned in the same way on both sides of --diff.
+void warn_weights(const Options& o, const Report& report, const Report& before) {
+  const auto by = [](const Report& r) {
+    return r.weight_samples ? "samples (--weights)" : "the size of the code";
+  };
+  if (!report.apportioned_ns || !before.apportioned_ns ||
+      (report.weight_samples != 0) == (before.weight_samples != 0))
+    return;
+  warn("--diff: the time inside compiled segments is apportioned by " + std::string(by(before)) +
+       " in " + printable(o.diff[0]) + ", and by " + by(report) + " in " + printable(o.files[0]) +
+       ": self times may differ for that reason alone");
 }
 
 // The diff of both reports, cut off at the same depth if either must be.
@@ -338,6 +351,7 @@ void write_outputs(Session& session, const Report& report, const Report* before)
   const Options& o = session.options;
   warn_compensation(o, report);
   warn_cpu(o, report);
+  if (before) warn_weights(o, report, *before);
   warn_slow_left_out(report);
   std::vector<Table> views =
       before ? make_diff_views(*before, report, o.views) : make_views(report, o.views);

@@ -445,12 +445,18 @@ namespace {
 CodeSamples read_samples(const std::string& path,
                          const std::function<void(const std::string&)>& warn) {
   Input input(path);
-  if (is_profile(input) || !is_sampled(input))
+  const auto refuse = [&] {
     throw UsageError("--weights: " + printable(input.name()) +
                      " has no samples: luatrace-record --sample HZ takes them");
+  };
+  if (is_profile(input)) refuse();
+  const bool sampled = is_sampled(input);
   Diagnostics diag(input.name(), warn);
   CodeSamples samples;
-  read_trace(input, diag, samples);
+  TraceReader reader(input, diag, samples);  // Refuses what is no trace.
+  if (!sampled) refuse();
+  while (reader.step()) {
+  }
   return samples;
 }
 

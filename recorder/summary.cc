@@ -50,7 +50,7 @@ std::string lost_text(const Options& options, bool slow, Output& output) {
   const double ns = ticks_to_ns(output.rate_so_far(), ticks);
   if (options.sample_hz != 0)
     return "LOST: " + counted(t.lost, "sample") + advice(options, slow, output) + skipped_text(t);
-  std::string text = std::string("LOST: ") + (t.lost_segments ? "at least " : "") +
+  std::string text = std::string("LOST: ") + (t.lost_at_least ? "at least " : "") +
                      counted(t.lost, "event") + " in " + counted(t.gaps, "gap") + ", " +
                      time_text(ns) + " in all" + advice(options, slow, output);
   if (t.unwritten > 0)

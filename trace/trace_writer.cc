@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -443,13 +442,6 @@ bool TraceWriter::set_clock_rate(uint64_t tick_mult, uint32_t tick_shift, uint64
   header_.tick_shift = tick_shift;
   seal(header_);
   return seekable() && flush() ? sink_->rewrite(header_) : ok();
-}
-
-bool TraceWriter::improve_clock_rate(uint64_t tick_mult, uint32_t tick_shift) {
-  const double was =
-      std::ldexp(static_cast<double>(header_.tick_mult), -static_cast<int>(header_.tick_shift));
-  const double is = std::ldexp(static_cast<double>(tick_mult), -static_cast<int>(tick_shift));
-  return std::abs(is - was) > 1e-6 * is ? set_clock_rate(tick_mult, tick_shift) : ok();
 }
 
 bool TraceWriter::restart(const lt_file_header& header) {

@@ -215,8 +215,6 @@ class TraceWriter {
   // Sets the clock's rate, and rewrites the header if the output is seekable. not_needed: features
   // (LT_FEATURE_*) that it does not require of readers after all.
   bool set_clock_rate(uint64_t tick_mult, uint32_t tick_shift, uint64_t not_needed = 0);
-  // The same with a rate that is known better than before, if it is another one.
-  bool improve_clock_rate(uint64_t tick_mult, uint32_t tick_shift);
   // Starts again with another header, discarding all blocks. False if not seekable.
   bool restart(const lt_file_header& header);
   // Flushes and closes. False: error() gives the reason (of the first error).

@@ -107,7 +107,9 @@ void WordScanner::loss(const uint64_t* w) {
   if (lt_ext_nwords(lt_payload(w[0])) < 2) return;
   losses_++;
   lost_events_ += w[1] - 1;
-  if (lt_ext_arg(lt_payload(w[0])) != 0) lost_otherwise_ += w[1] - 1;
+  const uint32_t why = lt_ext_arg(lt_payload(w[0]));
+  if (why & LT_LOSS_OTHER) lost_otherwise_ += w[1] - 1;
+  if (why & LT_LOSS_LEAST) lost_at_least_ = true;
   if (lost_time_ != nullptr) lost_time_->add(w[2], tick_);
 }
 

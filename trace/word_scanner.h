@@ -76,6 +76,7 @@ class WordScanner {
   // Counted so far.
   uint64_t lost_events() const { return lost_events_; }        // according to LTX_LOSS records
   uint64_t lost_otherwise() const { return lost_otherwise_; }  // those not lost to a full ring
+  bool lost_at_least() const { return lost_at_least_; }        // there may have been more
   uint64_t losses() const { return losses_; }
   uint64_t clock_backwards() const { return clock_backwards_; }
 
@@ -110,6 +111,7 @@ class WordScanner {
   std::unordered_map<uint32_t, Coroutine> sparse_;  // the others
   uint64_t lost_events_ = 0;
   uint64_t lost_otherwise_ = 0;
+  bool lost_at_least_ = false;
   uint64_t losses_ = 0;
   uint64_t clock_backwards_ = 0;
 };

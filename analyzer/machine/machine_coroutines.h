@@ -281,6 +281,7 @@ void StackMachine<Sink>::loss(const Record& r) {
   add_self_time_until(since);
   uint64_t lost = r.words[0] - 1;
   trust_.lost += lost;
+  trust_.lost_at_least += (r.arg & LT_LOSS_LEAST) != 0;
   trust_.bad_records += lost == 0;
   note(Note::kLoss, cur_->top, lost);
   gap_until(until);

@@ -15,7 +15,6 @@ constexpr uint64_t kPieceRecords = 1u << 30;  // With those that are not written
 constexpr uint64_t kMinTimes = 3;             // Fewer iterations are written.
 // No VM lets a word stand for more: its loops report after 2^20 to 2^21 events on each level.
 constexpr uint64_t kMaxSegmentEvents = uint64_t{LT_SEGMENT_LEVELS + 1} << 21;
-constexpr uint64_t kBytesPerTick = 8;                     // Of machine code, about.
 constexpr size_t kMaxPending = 16 * LT_SEGMENT_PATH_MAX;  // Parts of words without a time.
 
 // For each event, and for the end of the iteration: the code from `begin` until the first place
@@ -98,6 +97,7 @@ bool SegmentExpander::add(const SegmentInfo& info) {
     t.place.push_back(i < info.marks ? after : weigh(std::max(offset, begin)) - weigh(begin));
   }
   traces_.push_back(std::move(t));
+  loop_times_.add_trace();
   index(traces_.back());
   return true;
 }
@@ -177,25 +177,23 @@ void SegmentExpander::each_run(const Part& part, Each each) const {
   each(Run{0, part.rest(), code.data(), 0, t.place[part.place]});
 }
 
-// The events of pending_ happen from now_ to `to`. How often a loop ran that does not count is not
-// known: it took what the code of the others, at kBytesPerTick, did not.
-SegmentExpander::Scale SegmentExpander::scale_until(uint64_t to) const {
-  uint64_t weight = 1, loops = 0;
+// The events of pending_ happen from now_ to `to`.
+SegmentExpander::Scale SegmentExpander::scale_until(uint64_t to) {
+  uint64_t weight = 1;
+  loop_times_.begin();
   for (const Part& part : pending_) {
-    each_run(part, [&](const Run& run) {
-      weight += run.all_bytes();
-      loops += part.trace->loops ? run.times : 0;
-    });
+    each_run(part, [&](const Run& run) { weight += run.all_bytes(); });
+    if (part.trace->loops) loop_times_.entered(index_of(*part.trace));
   }
-  const uint64_t most = std::min(to - now_, kTimeHalf) * kBytesPerTick * unit_;
-  const uint64_t of_loop = loops == 0 || most < weight ? 0 : (most - weight) / loops;
-  weight += loops * of_loop;
-  return {now_, (static_cast<unsigned __int128>(to - now_) << 32) / weight, of_loop};
+  loop_times_.apportion(to - now_, weight - 1);
+  for (const Part& part : pending_)
+    if (part.trace->loops) weight += loop_times_.weight(index_of(*part.trace));
+  return {now_, (static_cast<unsigned __int128>(to - now_) << 32) / weight};
 }
 
 void SegmentExpander::write_run(const Trace& trace, const Run& run, const Scale& scale,
                                 uint64_t& done) {
-  const uint64_t end = done + run.bytes() + (trace.loops ? scale.of_loop : 0);
+  const uint64_t end = done + run.bytes();
   for (uint32_t i = run.from; i < run.to; i++) {
     now_ = scale.at(std::min(done + run.code[i] - run.begin, end));
     out_.push_back(now_ << LT_TIME_SHIFT | trace.body.events[i]);
@@ -225,11 +223,13 @@ void SegmentExpander::write_pending(uint64_t to) {
   const bool any = pending_events_ != 0;
   uint64_t done = 0;
   if (any) cues_.push_back({SegmentCue::kApportioned, out_.size(), now_});
-  for (const Part& part : pending_)
+  for (const Part& part : pending_) {
     each_run(part, [&](const Run& run) {
       if (run.first) return repeat(part.trace->body, run, scale, done);
       for (uint64_t i = 0; i < run.times; i++) write_run(*part.trace, run, scale, done);
     });
+    if (part.trace->loops) done += loop_times_.weight(index_of(*part.trace));
+  }
   if (any) cues_.push_back({SegmentCue::kExact, out_.size(), to});
   pending_.clear();
   pending_events_ = 0;

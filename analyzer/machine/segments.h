@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "analyzer/machine/code_scale.h"
+#include "analyzer/machine/loop_times.h"
 #include "analyzer/machine/segment_body.h"
 #include "analyzer/read/diagnostics.h"
 #include "analyzer/read/model.h"
@@ -43,7 +44,10 @@ class SegmentExpander {
 
   // weights: null: bytes.
   explicit SegmentExpander(Diagnostics& diagnostics, const StreamWeights* weights = nullptr)
-      : diag_(diagnostics), weights_(weights), unit_(weights ? CodeScale::kUnit : 1) {}
+      : diag_(diagnostics),
+        weights_(weights),
+        unit_(weights ? CodeScale::kUnit : 1),
+        loop_times_(unit_) {}
 
   // False: not after the traces before it.
   bool add(const SegmentInfo& info);
@@ -92,7 +96,6 @@ class SegmentExpander {
   struct Scale {
     uint64_t from;
     unsigned __int128 ticks;  // For each byte of code, << 32.
-    uint64_t of_loop;         // Code of a loop that does not count.
     uint64_t at(uint64_t done) const { return from + static_cast<uint64_t>((ticks * done) >> 32); }
   };
 
@@ -107,7 +110,8 @@ class SegmentExpander {
   void tell_runs() const;
   uint32_t event_before(const Trace& trace) const;
   void segments(const Record& r, uint64_t tick);
-  Scale scale_until(uint64_t to) const;
+  Scale scale_until(uint64_t to);
+  size_t index_of(const Trace& trace) const { return static_cast<size_t>(&trace - traces_.data()); }
   void write_run(const Trace& trace, const Run& run, const Scale& scale, uint64_t& done);
   void repeat(const SegmentBody& body, const Run& run, const Scale& scale, uint64_t& done);
   void write_pending(uint64_t tick);
@@ -120,6 +124,7 @@ class SegmentExpander {
   const StreamWeights* const weights_;
   const uint64_t unit_;          // Weight of a byte.
   const Ran* ran_ = nullptr;     // While follow() runs.
+  LoopTimes loop_times_;         // By the index of the trace.
   std::vector<Trace> traces_;    // In the order of their ids.
   std::vector<uint32_t> by_id_;  // Of each place: the index of its trace + 1, or 0.
   // The path goes on after a place inside a trace: 0: no.

@@ -280,8 +280,9 @@ static std::string samples_text(const Report& r) {
 
 std::string trust_line(const Report& report) {
   const Trust& t = report.trust;
-  std::string out = format_count(t.events) + " events, " +
-                    (t.lost ? format_count(t.lost) + " LOST" : std::string("none lost"));
+  std::string out = format_count(t.events) + " events, ";
+  if (t.lost && t.lost_at_least) out += "at least ";
+  out += t.lost ? format_count(t.lost) + " LOST" : "none lost";
   if (report.is_sampled()) out = samples_text(report);
   auto add = [&](uint64_t n, const char* what) {
     if (n) out += ", " + format_count(n) + ' ' + what;

@@ -7,9 +7,10 @@
 
 namespace luatrace::analyze {
 
-const std::array<std::pair<const char*, uint64_t Trust::*>, 18> kCounters = {
+const std::array<std::pair<const char*, uint64_t Trust::*>, 19> kCounters = {
     {{"events", &Trust::events},
      {"lost", &Trust::lost},
+     {"lost_at_least", &Trust::lost_at_least},
      {"unbalanced", &Trust::unbalanced},
      {"truncated", &Trust::truncated},
      {"bad_blocks", &Trust::bad_blocks},

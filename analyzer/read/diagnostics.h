@@ -20,6 +20,7 @@ namespace luatrace::analyze {
 struct Trust {
   uint64_t events = 0;
   uint64_t lost = 0;              // Events that the VM or the recorder dropped.
+  uint64_t lost_at_least = 0;     // Gaps in which more may have been lost than was counted.
   uint64_t unbalanced = 0;        // Ends without a beginning and the like that no gap explains.
   uint64_t truncated = 0;         // Calls whose end is missing although there is no gap.
   uint64_t bad_blocks = 0;        // Places in the file that were unusable.
@@ -45,7 +46,7 @@ struct Trust {
   Trust& operator+=(const Trust& other);
 };
 // The counters with their names in JSON.
-extern const std::array<std::pair<const char*, uint64_t Trust::*>, 18> kCounters;
+extern const std::array<std::pair<const char*, uint64_t Trust::*>, 19> kCounters;
 
 // Thrown if a file (or other input) cannot be read at all: what() has its name and the reason.
 class Unreadable : public std::runtime_error {

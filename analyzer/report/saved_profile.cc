@@ -56,6 +56,7 @@ void Writer::sums() {
   section(kSums, sums);
   for (auto counter : kTrustMembers) trust.number(r_.trust.*counter);
   trust.number(r_.trust.open_gap);
+  trust.number(r_.trust.lost_at_least);
   section(kTrust, trust);
 }
 
@@ -170,6 +171,7 @@ void Writer::segments() {
     for (const BucketFunction& f : bucket.functions) figures[place_[f.function]] = &f;
     write_inside(w, figures);
   }
+  w.number(r_.weight_samples);
   section(kSegments, w);
 }
 
@@ -252,7 +254,8 @@ void Reader::sums(ByteReader in) {
 
 void Reader::counters(ByteReader in) {
   for (auto counter : kTrustMembers) in.number(head_.trust.*counter);
-  if (!in.at_end()) head_.trust.open_gap = in.number();  // Missing in older versions.
+  for (auto counter : {&Trust::open_gap, &Trust::lost_at_least})  // Missing in older versions.
+    if (!in.at_end()) head_.trust.*counter = in.number();
 }
 
 void Reader::file(ByteReader in) {
@@ -367,6 +370,7 @@ void Reader::segments(ByteReader in) {
     for (BucketFunction& f : bucket.functions) figures[f.function] = &f;
     read_inside(in, figures);
   }
+  if (!in.at_end()) head_.weight_samples = in.number();  // Missing in older versions.
 }
 
 // All figures become 0, and none of the functions and nodes is used.
@@ -479,6 +483,7 @@ void Reader::add_to(Report& report) {
   std::vector<ReportFunctionId> map{kReportRoot, kReportUnknown};
   report.sampled = head_.sampled;
   report.samples += head_.samples;
+  report.weight_samples += head_.weight_samples;
   if (!head_.cpu.vms && !head_.is_sampled()) report.cpu.without++;
   for (auto sum : kCpuMembers) report.cpu.*sum += head_.cpu.*sum;
   report.cpu.cut_ns += head_.cpu.cut_ns;

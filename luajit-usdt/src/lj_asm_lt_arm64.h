@@ -221,6 +221,7 @@ static void asm_ltend(ASMState *as, uint32_t id)
   ltemit_loadi(as, RID_X1, id);
   checkmclim(as);
   ltemit_loadptr(as, RID_X0, (uint64_t)(uintptr_t)lt);
+  if (lj_ltseg_opens(as->J)) return;  /* Always the VM. */
   l_call = emit_label(as);
   checkmclim(as);
   asm_ltplace(as, (LT_SEGMENT_FIRST+id) << LT_KIND_BITS | LT_SUSPEND, l_end);

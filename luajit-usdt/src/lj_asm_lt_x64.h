@@ -134,6 +134,17 @@ static void asm_ltlook(ASMState *as, int levels, MCLabel l_call)
   }
 }
 
+/* Call the VM if the trace that follows tells by times how long it runs, and one is due soon. */
+static void asm_ltopen(ASMState *as, MCLabel l_call)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  if (!lj_ltseg_opens(as->J)) return;
+  emit_jcc(as, CC_BE, l_call);
+  emit_rmro(as, XO_CMP, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->segsoon));
+  emit_rmro(as, XO_MOV, RID_EAX, RID_DISPATCH, (int32_t)dispofs(as, &lt->segdue));
+  checkmclim(as);
+}
+
 /* The VM stores the place. Returns where that begins. */
 static MCLabel asm_ltvmlink(ASMState *as, uint32_t id)
 {
@@ -166,6 +177,7 @@ static void asm_ltend(ASMState *as, uint32_t id)
   emit_jcc(as, CC_NE, l_call);
   asm_ltpacked(as);
   asm_ltlook(as, lj_ltseg_level(as->J), l_call);
+  asm_ltopen(as, l_call);
   /* asm_stack_check() takes BASE from its register, which was just evicted. */
   ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
 }
@@ -226,6 +238,7 @@ static void asm_lttail(ASMState *as)
   if (inner) asm_ltiterations(as, level-1, l_call);
   emit_rmro(as, XO_MOV, RID_EAX|REX_64, RID_DISPATCH, pack);
   asm_ltlook(as, level-inner, l_call);
+  asm_ltopen(as, l_call);
   checkmclim(as);
 }
 

@@ -145,6 +145,7 @@ static uint64_t link_time(LTState *lt)
   else if (gap > TIMED_FAR && lt->segevery > 1)
     lt->segevery /= 2;
   lt->segdue = lt->segevery;
+  lt->segsoon = (lt->segevery+1)/2;
   return now;
 }
 
@@ -259,12 +260,25 @@ static LJ_NOINLINE void link_leave(LTState *lt, LTSegment *s, uint32_t id, uint3
   errno = err;
 }
 
+/* A link to a trace that repeats without counting: it has a time if one is due soon, and then the next
+** word, too. So both times are close to how long that trace ran, which nothing else tells. */
+static int link_open(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
+{
+  int err = errno;
+  if (!s->opens || lt->segdue > lt->segsoon) return 0;
+  seg_leave(lt, s, id, nev, 1);
+  lt->seggo |= LT_SEGGO_TIME;
+  pack_empty(lt);
+  errno = err;
+  return 1;
+}
+
 /* A trace ends: it links to another one, or to the interpreter. */
 void lj_ltseg_link(LTState *lt, uint32_t id, uint32_t nev)
 {
   LTSegment *s = seg_running(lt);
   lj_assertX(s != NULL, "link of a trace without description");
-  if (!pack_counted(lt, s, id)) link_leave(lt, s, id, nev);
+  if (!link_open(lt, s, id, nev) && !pack_counted(lt, s, id)) link_leave(lt, s, id, nev);
 }
 
 /* The number of events in an iteration of the trace that runs before its link. */
@@ -380,7 +394,7 @@ void lj_ltseg_begin(LTState *lt)
   lt->segnext = 1;
   lt->segtold = lt->seggo = lt->segrec = 0;
   lt->segpack = LT_PACK_NONE;
-  lt->segdue = lt->segevery = 1;
+  lt->segdue = lt->segevery = lt->segsoon = 1;
   seg_reset(lt, LT_SEGMENT_LEVELS);
 }
 
@@ -516,7 +530,7 @@ uint32_t lj_ltseg_endid(jit_State *J)
   LTState *lt = J2LT(J);
   LTSegment *parent = J->parent ? &lt->segment[J->parent] : NULL;
   uint32_t path = parent && parent->id ? parent->path + traceref(J, J->parent)->snap[J->exitno].nev : 0;
-  int quiet = !path && !lt->segnev && lt->segnmarks == 1 && !lj_ltseg_level(J) &&
+  int quiet = !path && !lt->segnev && lt->segnmarks == 1 && !lj_ltseg_level(J) && !seg_loops(J) &&
 	      (!parent || !parent->id || parent->quiet);
   return quiet ? 0 : lt->segnext + lt->segnmarks + J->cur.nsnap-1u;
 }
@@ -527,6 +541,12 @@ int lj_ltseg_linked(jit_State *J)
   LTState *lt = J2LT(J);
   TraceNo link = J->cur.link;
   return link && link != J->cur.traceno && link < lt->sizesegment && lt->segment[link].id;
+}
+
+/* Does it link to one that repeats without counting? */
+int lj_ltseg_opens(jit_State *J)
+{
+  return lj_ltseg_linked(J) && J2LT(J)->segment[J->cur.link].loops;
 }
 
 /* May its link be in one word with others? id: where it ends. */
@@ -554,7 +574,7 @@ static void seg_describe(jit_State *J, LTSegment *s, uint32_t parent)
   struct lt_segment *d = (struct lt_segment *)lj_ltring_metarecord(lt, size);
   if (!d) return;  /* The reader will miss it. */
   d->type = LT_META_SEGMENT;
-  d->flags = s->counts ? LT_SEGMENT_COUNTS : seg_loops(J) ? LT_SEGMENT_LOOPS : 0;
+  d->flags = s->counts ? LT_SEGMENT_COUNTS : s->loops ? LT_SEGMENT_LOOPS : 0;
   d->id = s->id;
   d->parent = parent;
   d->trace = T->traceno;
@@ -582,6 +602,8 @@ void lj_ltseg_stop(jit_State *J)
   s = &lt->segment[J->cur.traceno];
   if (parent && !parent->id) parent = NULL;
   s->counts = (uint8_t)lj_ltseg_counts(J);
+  s->loops = seg_loops(J) && !s->counts;
+  s->opens = (uint8_t)lj_ltseg_opens(J);
   s->level = (uint8_t)((parent ? parent->level : 0) + s->counts);
   s->nmarks = (uint16_t)lt->segnmarks;
   s->nevents = lt->segnev;
@@ -592,7 +614,7 @@ void lj_ltseg_stop(jit_State *J)
     s->path = parent->path + traceref(J, J->parent)->snap[J->exitno].nev;
     from = parent->id + parent->nmarks + J->exitno;
   }
-  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level &&
+  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level && !s->loops &&
 	     (!parent || parent->quiet);
   s->packs = (uint8_t)lj_ltseg_packs(J, lt->segnext + s->nmarks + J->cur.nsnap-1u);
   s->id = lt->segnext;

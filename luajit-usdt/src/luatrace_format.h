@@ -116,7 +116,7 @@ enum {
 			** That coroutine is current and its stack consists of
 			** exactly the n LT_FRAME records that follow; calls that the
 			** reader had open on it are closed (truncated). */
-  LTX_LOSS = 8,		/* arg: 0 ring full, 1 other. Words: number of events lost
+  LTX_LOSS = 8,		/* arg: LT_LOSS_*, 0 ring full. Words: number of events lost
 			** + 1; full clock at the first of them. The gap ends at
 			** this record's time. LTX_STACK follows; the stacks of all
 			** other coroutines are unknown until their own LTX_STACK. */
@@ -171,6 +171,9 @@ enum { LTL_SET = 0, LTL_CLEAR = 1 };
 #define LT_LABEL_VALUE_MAX	(10u*LT_TEXT_BYTES)
 
 #define LT_ID_NONE		0xffffffffu
+
+#define LT_LOSS_OTHER	1u	/* Not because the ring was full. */
+#define LT_LOSS_LEAST	2u	/* There were so many at least. */
 
 /* LTX_START: stacks are unknown until their own LTX_STACK, as after LTX_LOSS. The
 ** tracer was attached to only some of the probes when stacks were reported. */

@@ -295,7 +295,7 @@ void BlockStream::put_loss(uint64_t count, uint64_t tick, uint32_t why) {
   whole_ = false;
   wants_reports_ = true;
   const uint64_t words[2] = {count + 1, since};
-  put_ext(std::max(since, tick), LTX_LOSS, why, words);
+  put_ext(std::max(since, tick), LTX_LOSS, segment_words_ ? why | LT_LOSS_LEAST : why, words);
 }
 
 void BlockStream::end(uint64_t number, uint32_t reason, uint64_t tick) {
@@ -320,7 +320,6 @@ void BlockStream::finish() {
   if (!segment_words_) return;
   output_->totals().segment_words += segment_words_->words();
   output_->totals().segment_events += segment_words_->events();
-  if (lost() > 0) output_->totals().lost_segments = true;
 }
 
 }  // namespace luatrace::record::bpf

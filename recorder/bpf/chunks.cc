@@ -45,11 +45,12 @@ bool Blocks::is_full(const AttachedProcess& a) {
   return a.flushing.size() + a.other_clock.size() >= kMaxVms;
 }
 
-// Events of a VM that has no stream.
+// So many events at least, of a VM that has no stream.
 void Blocks::lose_unrecorded(const AttachedProcess& a, uint64_t count) {
   OutputTotals& t = a.sink->output->totals();
   t.lost += count;
   t.lost_otherwise += count;
+  t.lost_at_least |= count > 0;
   t.gaps += count > 0 ? 1 : 0;
   r_.totals.lost += count;
 }
@@ -223,12 +224,13 @@ void Blocks::end_streams(AttachedProcess& a, bool gone) {
     r_.totals.events += s.stream->next() - next;
     // A VM whose rest was read has not run since, or its own end would be here.
     const uint64_t tick = known && !gone ? it->second.tick : r_.now();
-    if (!s.stream->ended() && (gone || !known)) s.stream->lose(1, tick, 1);  // at least
+    if (!s.stream->ended() && (gone || !known))
+      s.stream->lose(1, tick, LT_LOSS_OTHER | LT_LOSS_LEAST);
     if (!gone) s.stream->end(s.stream->next(), LTE_DETACH, tick);
     finish_stream(s);
   }
   a.flushing.clear();
-  if (a.sink != nullptr && !a.sink->ended) lose_unrecorded(a, a.other_clock.size());  // at least
+  if (a.sink != nullptr && !a.sink->ended) lose_unrecorded(a, a.other_clock.size());
   a.other_clock.clear();
 }
 

@@ -41,6 +41,7 @@ void Sinks::lose(uint64_t events) {
   OutputTotals& t = (open != sinks_.end() ? *open : sinks_[0])->output->totals();
   t.lost += events;
   t.lost_otherwise += events;
+  t.lost_at_least = true;
   t.gaps++;
   r_.totals.lost += events;
 }

@@ -2,6 +2,7 @@
 #include "recorder/drain/output.h"
 
 #include <unistd.h>
+#include <cmath>
 
 #include <random>
 #include <utility>
@@ -28,6 +29,7 @@ uint64_t random_id() {
 void OutputTotals::add(const WordScanner& words, bool is_damaged) {
   lost += words.lost_events();
   lost_otherwise += words.lost_otherwise();
+  lost_at_least |= words.lost_at_least();
   gaps += words.losses();
   backwards += words.clock_backwards();
   damaged += is_damaged ? 1 : 0;
@@ -112,7 +114,10 @@ void Output::write_clock() {
   if (dead()) return;
   writer_->write_clock(sample_clocks(clock_));
   const ClockRate rate = rate_so_far();
-  writer_->improve_clock_rate(rate.mult, rate.shift);
+  const double ns = ticks_to_ns(rate, 1'000'000'000);
+  if (std::abs(ns - header_rate_) <= 1e-6 * ns) return;
+  header_rate_ = ns;
+  writer_->set_clock_rate(rate.mult, rate.shift);
 }
 
 bool Output::has_space(uint64_t bytes) {

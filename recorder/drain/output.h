@@ -24,6 +24,7 @@ namespace luatrace::record {
 struct OutputTotals {           // of all streams that are complete
   uint64_t lost = 0;            // events
   uint64_t lost_otherwise = 0;  // of these, not to a full ring
+  bool lost_at_least = false;   // there may have been more
   uint64_t gaps = 0;            // losses
   TimeSpans lost_time;          // while events of any stream were lost
   uint64_t lost_functions = 0;  // descriptions that did not fit
@@ -32,7 +33,6 @@ struct OutputTotals {           // of all streams that are complete
   uint64_t backwards = 0;       // steps back of the clock
   uint64_t unlisted = 0;        // processes not all of whose code is listed: too much
   uint64_t forgotten = 0;       // --sample: processes of which too much was known
-  bool lost_segments = false;   // the lost events stand for more: there were segments
   uint64_t segment_words = 0;   // segments, ...
   uint64_t segment_events = 0;  // ... and the events for which they stand
   uint64_t streams = 0;
@@ -149,6 +149,7 @@ class Output {
   std::set<uint32_t> cut_streams_;  // whose last events are not in the file
   std::string note_;
   RecordedTime time_;
+  double header_rate_ = 0;  // ns of 10^9 ticks, by write_clock()
   OutputTotals totals_;
 };
 

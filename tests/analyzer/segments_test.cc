@@ -99,6 +99,44 @@ TEST(Segments, AWordWithTheTimeBeforeItEndedBeforeTheNextOne) {
   EXPECT_EQ(a.function("f1").inclusive_ns, 200u);
 }
 
+// A loop without calls, which does not count; from its exit a side trace that returns from f2 after
+// 20 bytes of 400 and calls f3. And a loop of calls, 8,000 bytes for 100 iterations.
+const std::string kQuiet =
+    "segments 1:1 parent=0 trace=1 bytes=100 loops=1 marks=1 @0+0 @0+50\n"
+    "segments 1:3 parent=2 trace=2 bytes=400 marks=1 @0+0 @1+20 @3+400 2:2 1:3 2:3\n"
+    "segments 1:7 parent=0 trace=3 bytes=80 level=1 counts=1 marks=1 @0+0 @0+0 @1+40 1:4 2:4\n"
+    "10 entry 1\n100 entry 2\n";
+
+TEST(Segments, ALoopThatDoesNotCountTakesWhatIsLeft) {
+  const Analysed a = analyse(trace_text(kQuiet + "1100 segment 5\n1200 return 1\n"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_NEAR(static_cast<double>(a.function("f2").self_ns), 952, 5);
+}
+
+// 4 times 1,000 ns; then it is with others in 3,000 ns, which are faster than is usual.
+TEST(Segments, ALoopThatDoesNotCountTakesAsLongAsBefore) {
+  std::string words = kQuiet;
+  for (int i = 1; i <= 4; i++) {
+    const std::string tick = std::to_string(1000 * i + 100);
+    words += tick + " segment 5\n" + tick + " entry 2\n";
+  }
+  const Analysed a =
+      analyse(trace_text(words + "4100 segment 8 500\n7100 segment 5\n7200 return 1\n"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_EQ(a.function("f4").calls, 500u);
+  EXPECT_NEAR(static_cast<double>(a.function("f2").self_ns), 4 * 952 + 944 + 1020, 50);
+}
+
+TEST(Segments, AnInterruptedLoopIsNoRule) {
+  std::string words = kQuiet;
+  for (const char* tick : {"1100", "2100", "9002100"})
+    words += tick + std::string(" segment 5\n") + tick + " entry 2\n";
+  const Analysed a =
+      analyse(trace_text(words + "9002100 segment 8 500\n9102100 segment 5\n9102200 return 1\n"));
+  EXPECT_EQ(a.trust().anomalies(), 0u);
+  EXPECT_NEAR(static_cast<double>(a.function("f4").self_ns), 46600, 500);
+}
+
 // A word of several places is these words without a time, one after the other.
 TEST(Segments, SeveralPlacesInAWord) {
   const std::string before = kLoop + kSide + "10 entry 1\n", after = "90 segment 4\n99 return 1\n";

@@ -91,3 +91,13 @@ longest=$("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | awk '
   $3 == "segment" { run = 0 }
   END { print most + 0 }')
 [ "$longest" -gt 8 ] && [ "$longest" -le 72 ] || fail "$longest words of links follow each other without a time"
+
+# A loop without calls has a time before it and one after it.
+rm -f "$scratch/trace.bin"
+"$bin/luatrace-record" -q --block --times segments -o "$scratch/trace.bin" -- "$bin/luajit" "$here/loops.lua"
+read -r links untimed < <("$bin/luatrace-analyze" --dump "$scratch/trace.bin" | awk '
+  $3 == "segment" { links++; if ($1 == last) untimed++ }
+  $3 == "packed" { links++; untimed++ }
+  { last = $1 }
+  END { print links + 0, untimed + 0 }')
+[ "$links" -gt 9000 ] && [ "$untimed" -lt 500 ] || fail "$untimed of $links words around a loop have no time"

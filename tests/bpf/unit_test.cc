@@ -232,7 +232,7 @@ TEST_F(SegmentBlocks, ATornPathIsLeftOut) {
   EXPECT_EQ(4u, s.missed());
   EXPECT_EQ(6u, s.lost());
   EXPECT_EQ(2u, segments());
-  EXPECT_TRUE(output->totals().lost_segments);
+  EXPECT_TRUE(output->totals().lost_at_least);
 }
 
 // The interpreter runs, or a word holds whole paths: none is under way.

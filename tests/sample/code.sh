@@ -43,3 +43,9 @@ echo "power: $sampled % of the samples, $size % by size, $weighed % by samples"
 [ $((weighed - sampled)) -ge -5 ] && [ $((weighed - sampled)) -le 5 ] || fail "by samples"
 "$analyze" --weights "$scratch/s.bin" "$scratch/t.bin" >"$scratch/report"
 grep -Eq 'apportioned inside compiled segments \(by [0-9,]+ samples\)' "$scratch/report" || fail "$(tail -n 3 "$scratch/report")"
+
+# A saved profile keeps that, and a comparison with one that is by size says so.
+"$analyze" -q --weights "$scratch/s.bin" --save-profile "$scratch/w.profile" "$scratch/t.bin" >/dev/null
+"$analyze" -q --json "$scratch/w.profile" | jq -e '.trace.weight_samples > 0' >/dev/null || fail "weight_samples of a saved profile"
+"$analyze" --diff "$scratch/t.bin" "$scratch/w.profile" 2>&1 >/dev/null | grep -F "apportioned by the size of the code in $scratch/t.bin" >/dev/null || fail "no warning of --diff"
+! "$analyze" --diff "$scratch/w.profile" "$scratch/w.profile" 2>&1 >/dev/null | grep -F apportioned || fail "a warning of --diff without a reason"
