@@ -482,7 +482,8 @@ void Pipeline::trace(Input& input, Diagnostics& diag, const Progress& progress) 
     if (!weights_.samples())
       warn_("--weights: " + printable(options_.weights) +
             " has no samples in the compiled code of " + printable(input.name()) +
-            ": time inside segments is apportioned by the size of the code");
+            " (they must be of the same process, taken while it was recorded): time inside "
+            "segments is apportioned by the size of the code");
   }
   if (options_.bucket_ns)
     bucketed(input, diag, progress);

@@ -77,22 +77,26 @@ bool segment_is_valid(const std::byte* p, size_t size) {
   lt_segment s;
   if (size < sizeof s) return false;
   std::memcpy(&s, p, sizeof s);
-  const size_t need = sizeof s + size_t{4} * (size_t{s.nmarks} + s.nexits + s.nevents);
+  const size_t need = sizeof s + size_t{4} * (size_t{s.nmarks} + s.nexits + s.nevents + s.ncosts);
   return s.type == LT_META_SEGMENT && s.size % 8 == 0 && s.size <= size && need <= s.size &&
          s.nmarks != 0 && s.nevents <= LT_SEGMENT_EVENTS_MAX && s.id != 0;
 }
 
 void append_segment(std::vector<std::byte>& out, lt_segment s, std::span<const uint32_t> places,
-                    std::span<const uint32_t> events) {
+                    std::span<const uint32_t> events, std::span<const uint32_t> costs) {
   s.type = LT_META_SEGMENT;
   s.nevents = static_cast<uint32_t>(events.size());
-  s.size = static_cast<uint32_t>(round8(sizeof s + places.size_bytes() + events.size_bytes()));
-  const size_t at = out.size();
+  s.ncosts = static_cast<uint32_t>(costs.size());
+  s.size = static_cast<uint32_t>(
+      round8(sizeof s + places.size_bytes() + events.size_bytes() + costs.size_bytes()));
+  size_t at = out.size();
   out.resize(at + s.size);
   std::memcpy(&out[at], &s, sizeof s);
-  if (!places.empty()) std::memcpy(&out[at + sizeof s], places.data(), places.size_bytes());
-  if (!events.empty())
-    std::memcpy(&out[at + sizeof s + places.size_bytes()], events.data(), events.size_bytes());
+  at += sizeof s;
+  for (const auto& numbers : {places, events, costs}) {
+    if (!numbers.empty()) std::memcpy(&out[at], numbers.data(), numbers.size_bytes());
+    at += numbers.size_bytes();
+  }
 }
 
 bool func_is_valid(const std::byte* p, size_t size) {

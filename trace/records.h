@@ -50,6 +50,6 @@ bool segment_is_valid(const std::byte* p, size_t size);
 
 // Appends the description of a compiled trace. Fills in its size.
 void append_segment(std::vector<std::byte>& out, lt_segment s, std::span<const uint32_t> places,
-                    std::span<const uint32_t> events);
+                    std::span<const uint32_t> events, std::span<const uint32_t> costs = {});
 
 }  // namespace luatrace

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "analyzer/read/model.h"
 #include "luatrace_format.h"
 
 namespace luatrace::analyze {
@@ -18,9 +19,18 @@ class CodeScale {
   // Of a trace, so that what a word stands for does not overflow.
   static constexpr uint64_t kMax = uint64_t{LT_SEGMENT_CODE_MAX} * kUnit;
 
+  CodeScale() = default;
+  // By bytes, and by the costs of the description.
+  explicit CodeScale(const SegmentInfo& trace);
+
   // Adds code up to that offset.
   void add(uint32_t end, double factor);
   uint64_t before(uint64_t offset) const;
+  // Of the code from `begin` to `end`, which is more: its mean factor.
+  double factor(uint64_t begin, uint64_t end) const {
+    return static_cast<double>(before(end) - before(begin)) /
+           static_cast<double>(kUnit * (end - begin));
+  }
 
  private:
   std::vector<uint32_t> edges_ = {0};

@@ -60,7 +60,8 @@ void VmWeights::add(StreamId stream, uint32_t id, const SegmentRuns::Code& code)
   Alike& alike = traces_[{code.trace, code.bytes}][layout];
   alike.pieces = code.pieces;
   alike.sampled.resize(code.pieces.size());
-  for (size_t i = 0; i < code.pieces.size(); i++) alike.sampled[i].bytes += code.pieces[i].bytes;
+  for (size_t i = 0; i < code.pieces.size(); i++)
+    alike.sampled[i].bytes += code.pieces[i].bytes * code.pieces[i].cost;
   alike.descriptions.emplace_back(stream, id);
 }
 
@@ -96,7 +97,8 @@ CodeScale VmWeights::scale(const Alike& alike, double per_byte,
     const Sampled others = kinds.at(alike.pieces[i].kind).without(own);
     const double kind = others.factor(per_byte);
     const double factor = kind * own.factor(per_byte * kind);
-    scale.add(alike.pieces[i].end, std::clamp(factor, kLeastFactor, kMostFactor));
+    scale.add(alike.pieces[i].end,
+              alike.pieces[i].cost * std::clamp(factor, kLeastFactor, kMostFactor));
   }
   return scale;
 }

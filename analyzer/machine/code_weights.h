@@ -3,14 +3,14 @@
 // process: not by the bytes of machine code alone, but by those times a factor for each piece of
 // code.
 //
-// A piece is the code between two events of a trace. If all code took equally long for each byte, a
-// piece that ran so many times would have E of the samples, and it has n. Its factor begins as that
-// of its kind, which is all other code of the Lua VM between the same two events, in whatever
-// trace: f = (n + 1) / (E + 1), with the sums of those. That is the mean of a Gamma distribution
-// around 1, known from one sample, after n events of a Poisson distribution. Around f the piece has
-// a factor of its own: f * (n + 1) / (E * f + 1). So code without samples counts like other code of
-// its kind, and a kind without samples by its size. Code that was compiled again, with the same
-// number, size and pieces, is one trace.
+// A piece is the code between two events of a trace. If all code took as long as its bytes and
+// costs say, a piece that ran so many times would have E of the samples, and it has n. Its factor
+// begins as that of its kind, which is all other code of the Lua VM between the same two events, in
+// whatever trace: f = (n + 1) / (E + 1), with the sums of those. That is the mean of a Gamma
+// distribution around 1, known from one sample, after n events of a Poisson distribution. Around f
+// the piece has a factor of its own: f * (n + 1) / (E * f + 1). So code without samples counts like
+// other code of its kind, and a kind without samples by its size. Code that was compiled again,
+// with the same number, size and pieces, is one trace.
 //
 // Invariant: the weights depend on the trace and on the samples alone, not on the order of streams
 // or on the number of threads. A stream whose VM has no samples has no weights.

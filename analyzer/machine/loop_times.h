@@ -3,7 +3,7 @@
 // them. Their words tell that they ran, but not for how long: only the exact times around them do.
 //
 // Where there is little other code between two exact times, the loop took what is left; these
-// times are learned. Elsewhere it gets the mean of them.
+// times are learned. Elsewhere it gets the mean of them, in which the last ones count most.
 //
 // Invariant: the times depend on the words before alone, so the results are the same with any
 // number of threads. No word costs more than a constant.
@@ -33,15 +33,17 @@ class LoopTimes {
 
  private:
   struct Loop {
-    uint64_t mean = 0;     // Ticks.
-    uint64_t learned = 0;  // Times of which that is the mean, up to kMemory.
+    uint64_t mean = 0;      // Ticks, times kFraction.
+    uint64_t variance = 0;  // Ticks squared.
+    uint64_t learned = 0;   // Times of which that is the mean, up to kMemory.
     // Since begin():
     uint64_t times = 0;  // That it was entered,
     uint64_t ticks = 0;  // and how many it took each time.
     uint64_t weight = 0;
   };
-  void learn(Loop& loop, uint64_t ticks);
-  void share(uint64_t ticks);
+  static uint64_t mean_of(const Loop& loop);
+  static void learn(Loop& loop, uint64_t ticks);
+  void share(uint64_t left, uint64_t usual);
   void set_weights(uint64_t ticks, uint64_t code);
 
   const uint64_t unit_;

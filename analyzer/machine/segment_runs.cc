@@ -45,9 +45,11 @@ void SegmentRuns::on_segment(const SegmentInfo& info) {
   Steps& s = from.steps[info.id];
   s.code = {info.trace, info.bytes, info.loops, {}};
   s.at = {0};
+  const CodeScale costs(info);
   for (const SegmentPiece& p : from.expander.pieces(info.id)) {
     const uint64_t before = mixed(0, identity(from, p.before));  // The order counts.
-    s.code.pieces.push_back({p.end, mixed(before, identity(from, p.after)), 0});
+    s.code.pieces.push_back(
+        {p.end, mixed(before, identity(from, p.after)), 0, costs.factor(p.begin, p.end)});
     s.at.push_back(p.end);
   }
   for (const SegmentInfo::Place& place : info.places) s.at.push_back(place.offset);

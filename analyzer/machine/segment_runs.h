@@ -24,6 +24,7 @@ class SegmentRuns : public TraceSink {
     uint32_t end = 0;   // Where the next one begins.
     uint64_t kind = 0;  // The same if the events before and after it are: of the same functions.
     double bytes = 0;   // Its own ones, times its runs.
+    double cost = 1;    // How long they take by the description, for each byte.
   };
   struct Code {
     uint32_t trace = 0, bytes = 0;

@@ -64,8 +64,8 @@ bool SegmentExpander::add(const SegmentInfo& info) {
     return false;
   }
   const auto own = weights_ ? weights_->find(info.id) : StreamWeights::const_iterator();
-  const CodeScale* const scale = weights_ && own != weights_->end() ? &own->second : nullptr;
-  const auto weigh = [&](uint64_t at) { return scale ? scale->before(at) : at * unit_; };
+  const CodeScale scale = weights_ && own != weights_->end() ? own->second : CodeScale(info);
+  const auto weigh = [&](uint64_t at) { return unit_ == 1 ? at : scale.before(at); };
   Trace t;
   t.first = info.id;
   t.exits = info.id + info.marks;

@@ -42,19 +42,22 @@ class SegmentExpander {
   // Code of the trace `id` ran, from an offset to another one.
   using Ran = std::function<void(uint32_t id, uint64_t begin, uint64_t end, uint64_t times)>;
 
-  // weights: null: bytes.
-  explicit SegmentExpander(Diagnostics& diagnostics, const StreamWeights* weights = nullptr)
+  // Only for follow().
+  explicit SegmentExpander(Diagnostics& diagnostics)
+      : diag_(diagnostics), weights_(nullptr), unit_(1), loop_times_(1) {}
+  // weights: null: by bytes and costs.
+  SegmentExpander(Diagnostics& diagnostics, const StreamWeights* weights)
       : diag_(diagnostics),
         weights_(weights),
-        unit_(weights ? CodeScale::kUnit : 1),
-        loop_times_(unit_) {}
+        unit_(CodeScale::kUnit),
+        loop_times_(CodeScale::kUnit) {}
 
   // False: not after the traces before it.
   bool add(const SegmentInfo& info);
   // Passes on the block with its segments expanded, as one block or more.
   void expand(const EventBlock& block, const Give& give);
 
-  // Instead of expand(): only what ran. Without weights.
+  // Instead of expand(): only what ran, in bytes.
   void follow(const EventBlock& block, const Ran& ran);
   // The pieces of the code of that trace, from its beginning to its end.
   std::vector<SegmentPiece> pieces(uint32_t id) const;

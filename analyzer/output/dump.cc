@@ -210,6 +210,7 @@ void DumpSink::on_segment(const SegmentInfo& s) {
   for (const auto& place : s.places) out_ << " @" << place.before << '+' << place.offset;
   for (const uint32_t event : s.events)
     out_ << ' ' << lt_kind(event) << ':' << (event >> LT_KIND_BITS);
+  for (const auto& cost : s.costs) out_ << " ~" << cost.end << '+' << cost.bytes;
   out_ << '\n';
 }
 

@@ -269,8 +269,8 @@ bool is_possible(const lt_segment& raw) {
 bool parse_segment(const Block& block, std::span<const uint8_t> record, const lt_segment& raw,
                    SegmentInfo& out) {
   const uint32_t places = uint32_t{raw.nmarks} + raw.nexits;
-  if (!is_possible(raw) || record.size() - sizeof raw < size_t{4} * (places + raw.nevents))
-    return false;
+  const size_t numbers_size = size_t{places} + raw.nevents + raw.ncosts;
+  if (!is_possible(raw) || record.size() - sizeof raw < 4 * numbers_size) return false;
   out.stream = StreamId(block.header.stream);
   out.id = raw.id;
   out.parent = raw.parent;
@@ -281,13 +281,18 @@ bool parse_segment(const Block& block, std::span<const uint8_t> record, const lt
   out.level = raw.level;
   out.counts = raw.flags & LT_SEGMENT_COUNTS;
   out.loops = raw.flags & LT_SEGMENT_LOOPS;
-  std::vector<uint32_t> numbers(places + raw.nevents);
+  std::vector<uint32_t> numbers(numbers_size);
   if (!numbers.empty()) memcpy(numbers.data(), &record[sizeof raw], 4 * numbers.size());
   for (uint32_t i = 0; i < places; i++) {
     out.places.push_back({numbers[i] & 0xffff, numbers[i] >> 16});
     if (out.places.back().before > raw.nevents) return false;
   }
-  out.events.assign(numbers.begin() + places, numbers.end());
+  const auto costs = numbers.begin() + places + raw.nevents;
+  out.events.assign(numbers.begin() + places, costs);
+  for (auto it = costs; it != numbers.end(); ++it) {
+    if (!out.costs.empty() && (*it & 0xffff) <= out.costs.back().end) return false;
+    out.costs.push_back({*it & 0xffff, *it >> 16});
+  }
   return std::all_of(out.events.begin(), out.events.end(), [](uint32_t event) {
     const uint32_t kind = lt_kind(event);
     return (kind == LT_ENTRY || kind == LT_RETURN || kind == LT_TAIL) &&

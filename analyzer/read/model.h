@@ -111,6 +111,11 @@ struct SegmentInfo {
     uint32_t before = 0;  // Events of the iteration before it.
     uint32_t offset = 0;  // In the machine code.
   };
+  // Code from one exit to the next that takes longer than its size says.
+  struct Cost {
+    uint32_t end = 0;    // Where in the machine code it ends.
+    uint32_t bytes = 0;  // So many bytes of other code take as long as what it takes longer.
+  };
   StreamId stream;
   uint32_t id = 0;  // Of the first place.
   uint32_t parent = 0;
@@ -123,6 +128,7 @@ struct SegmentInfo {
   bool loops = false;  // Without counting.
   std::vector<Place> places;
   std::vector<uint32_t> events;  // Kind, and function id << LT_KIND_BITS.
+  std::vector<Cost> costs;       // By rising ends.
 };
 
 struct MapInfo {

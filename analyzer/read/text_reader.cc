@@ -204,7 +204,7 @@ void TextReader::function(const TextLine& line) {
   block_.count++;
 }
 
-// segments STREAM:ID ... @BEFORE+OFFSET ... KIND:FUNCTION ...
+// segments STREAM:ID ... @BEFORE+OFFSET ... KIND:FUNCTION ... ~END+COST ...
 void TextReader::segments(const TextLine& line) {
   const auto pair = [&line](const std::string& word, char between, size_t from = 0) {
     const size_t at = word.find(between);
@@ -214,13 +214,13 @@ void TextReader::segments(const TextLine& line) {
   };
   const auto [stream, id] = pair(line.word(1), ':');
   gather(LT_BLOCK_SEGMENTS, static_cast<uint32_t>(stream));
-  std::vector<uint32_t> places, events;
+  std::vector<uint32_t> places, events, costs;
   for (size_t i = 2; i < line.words(); i++) {
     const std::string& word = line.word(i);
-    const bool place = word.starts_with('@');
-    const auto [low, high] = pair(word, place ? '+' : ':', place);
-    if (place)
-      places.push_back(static_cast<uint32_t>((low & 0xffff) | high << 16));
+    const bool place = word.starts_with('@'), cost = word.starts_with('~');
+    const auto [low, high] = pair(word, place || cost ? '+' : ':', place || cost);
+    if (place || cost)
+      (place ? places : costs).push_back(static_cast<uint32_t>((low & 0xffff) | high << 16));
     else
       events.push_back(static_cast<uint32_t>((low & 7) | high << LT_KIND_BITS));
   }
@@ -237,7 +237,7 @@ void TextReader::segments(const TextLine& line) {
   if (s.nmarks > places.size() || places.size() - s.nmarks > LT_SEGMENT_PLACES_MAX)
     line.fail("a wrong number of places");
   s.nexits = static_cast<uint16_t>(places.size() - s.nmarks);
-  append_segment(payload_, s, places, events);
+  append_segment(payload_, s, places, events, costs);
   block_.count++;
 }
 

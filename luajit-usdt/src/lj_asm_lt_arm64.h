@@ -205,25 +205,39 @@ static void asm_ltcounted(ASMState *as, MCLabel l_call)
   }
 }
 
-/* Such a trace ends in a link, at the place id; 0: it has nothing to tell. The VM stores what is more
-** than a word, and what must have a time. */
-static void asm_ltend(ASMState *as, uint32_t id)
+/* The VM stores the place. Returns where that begins. */
+static MCLabel asm_ltvmlink(ASMState *as, uint32_t id)
 {
-  LTState *lt = &J2GG(as->J)->lt;
-  MCLabel l_end, l_call;
-  if (!id) return;
-  checkmclim(as);
-  ra_evictset(as, RSET_SCRATCH);
-  checkmclim(as);
-  l_end = emit_label(as);
+  MCLabel l_call;
   ltemit_call(as, (ASMFunction)(void *)lj_ltseg_link);
   ltemit_loadi(as, RID_X2, as->T->snap[as->T->nsnap-1].nev);
   ltemit_loadi(as, RID_X1, id);
   checkmclim(as);
-  ltemit_loadptr(as, RID_X0, (uint64_t)(uintptr_t)lt);
-  if (lj_ltseg_opens(as->J)) return;  /* Always the VM. */
+  ltemit_loadptr(as, RID_X0, (uint64_t)(uintptr_t)&J2GG(as->J)->lt);
   l_call = emit_label(as);
   checkmclim(as);
+  return l_call;
+}
+
+/* Such a trace ends in a link, at the place id; 0: it has nothing to tell, unless it leaves a loop after
+** which there must be a word. The VM stores what is more than a word, and what must have a time. */
+static void asm_ltend(ASMState *as, uint32_t id)
+{
+  LTState *lt = &J2GG(as->J)->lt;
+  uint32_t after = id ? 0 : lj_ltseg_closes(as->J);
+  MCLabel l_end, l_call;
+  if (!id && !after) return;
+  checkmclim(as);
+  ra_evictset(as, RSET_SCRATCH);
+  checkmclim(as);
+  l_end = emit_label(as);
+  l_call = asm_ltvmlink(as, id ? id : after);
+  if (after) {
+    emit_cnb(as, A64I_CBZ, RID_LTP, l_end);
+    ltemit_member(as, LTI_LDRw, RID_LTP, &lt->seggo);
+    return;
+  }
+  if (lj_ltseg_opens(as->J)) return;  /* Always the VM. */
   asm_ltplace(as, (LT_SEGMENT_FIRST+id) << LT_KIND_BITS | LT_SUSPEND, l_end);
   emit_cnb(as, A64I_CBNZ, RID_LTP, l_call);
   ltemit_member(as, LTI_LDRw, RID_LTP, &lt->seggo);

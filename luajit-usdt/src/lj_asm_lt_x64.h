@@ -104,23 +104,6 @@ static void asm_ltpacked(ASMState *as)
 	     (int32_t)dispofs(as, &J2GG(as->J)->lt.segpack), LT_PACK_NONE);
 }
 
-/* The trace has nothing to tell, but what follows it is not described. */
-static void asm_ltflush(ASMState *as)
-{
-  MCLabel l_end;
-  if (lj_ltseg_linked(as->J)) return;
-  checkmclim(as);
-  ra_evictset(as, RSET_SCRATCH);
-  checkmclim(as);
-  l_end = emit_label(as);
-  emit_call(as, lj_ltseg_flush);
-  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)&J2GG(as->J)->lt);
-  emit_jcc(as, CC_E, l_end);
-  asm_ltpacked(as);
-  checkmclim(as);
-  ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
-}
-
 /* Call the VM if there are iterations on the first levels. */
 static void asm_ltlook(ASMState *as, int levels, MCLabel l_call)
 {
@@ -158,13 +141,48 @@ static MCLabel asm_ltvmlink(ASMState *as, uint32_t id)
   return l_call;
 }
 
+/* The trace has nothing to tell, but what follows it is not described. */
+static void asm_ltflush(ASMState *as)
+{
+  MCLabel l_end;
+  checkmclim(as);
+  ra_evictset(as, RSET_SCRATCH);
+  checkmclim(as);
+  l_end = emit_label(as);
+  emit_call(as, lj_ltseg_flush);
+  emit_loadu64(as, RID_EDI, (uint64_t)(uintptr_t)&J2GG(as->J)->lt);
+  emit_jcc(as, CC_E, l_end);
+  asm_ltpacked(as);
+  checkmclim(as);
+  ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
+}
+
+/* The trace has nothing to tell, but leaves a loop that does: if lt->segpack is closed, the VM stores where
+** it ends. */
+static void asm_ltclose(ASMState *as, uint32_t id)
+{
+  MCLabel l_end;
+  checkmclim(as);
+  ra_evictset(as, RSET_SCRATCH);
+  checkmclim(as);
+  l_end = emit_label(as);
+  asm_ltvmlink(as, id);
+  emit_jcc(as, CC_NE, l_end);
+  emit_gmroi(as, XG_ARITHi(XOg_CMP), RID_DISPATCH,
+	     (int32_t)dispofs(as, &J2GG(as->J)->lt.segpack), 0);
+  checkmclim(as);
+  ra_allocref(as, REF_BASE, RID2RSET(RID_BASE));
+}
+
 /* Such a trace ends in a link, at the place id; 0: it has nothing to tell. The VM stores what is more
 ** than a word, and what must have a time. */
 static void asm_ltend(ASMState *as, uint32_t id)
 {
   MCLabel l_end, l_call;
   if (!id) {
-    asm_ltflush(as);
+    uint32_t after = lj_ltseg_closes(as->J);
+    if (after) asm_ltclose(as, after);
+    else if (!lj_ltseg_linked(as->J)) asm_ltflush(as);
     return;
   }
   if (lj_ltseg_packs(as->J, id)) return;  /* asm_lttail() */

@@ -16,6 +16,7 @@
 **   lj_ltname    names of library functions, and those in package.loaded
 **   lj_ltfunc    ids and names of functions
 **   lj_ltffi     the same for C functions called by FFI
+**   lj_ltcost    how long compiled instructions take
 **   lj_ltseg     segments: compiled code that stores no events
 **   lj_ltstate   the list of all VMs; forks
 **   lj_ltopen    creates, publishes and closes rings
@@ -359,6 +360,8 @@ LJ_FUNC void lj_ltffi_tailcall(lua_State *L, GCfunc *fn, const BCIns *ins);
 #if LJ_LTSEGMENTS
 /* May a trace have events although others are described? */
 #define lt_segauto(lt)		((lt)->segments & LTC_AUTO)
+LJ_FUNC uint32_t lj_ltcost_code(jit_State *J);
+LJ_FUNC uint32_t lj_ltcost_extra(jit_State *J, IRRef from, IRRef to);
 LJ_FUNC void lj_ltseg_begin(LTState *lt);
 LJ_FUNC void lj_ltseg_start(jit_State *J);
 LJ_FUNC void lj_ltseg_check(jit_State *J);

@@ -126,7 +126,7 @@ typedef struct LTSegment {
   uint16_t depth;	/* Traces before it on the path. */
   uint8_t level;	/* Traces on the path, with itself, that count iterations. */
   uint8_t counts;	/* It does so itself. */
-  uint8_t quiet;	/* There is nothing to store on its whole path, which does not repeat. */
+  uint8_t quiet;	/* There is nothing to store on its whole path. */
   uint8_t packs;	/* Its link may be in one word with others. */
   uint8_t loops;	/* It repeats and does not count that: how long it runs only times tell. */
   uint8_t opens;	/* It links to such a trace. */
@@ -266,6 +266,7 @@ typedef struct LTState {
   uint32_t segdue;	/* Words of links until one has a time, ... */
   uint32_t segevery;	/* ... as counted from the last one, ... */
   uint32_t segsoon;	/* ... or not more than so many before a trace that loops, ... */
+  uint32_t segrandom;	/* ... which is not quite regular, ... */
   uint64_t segtimed;	/* ... and when the last one was stored. */
   uint32_t segstep;	/* Iterations until a loop calls the VM. */
   uint64_t segtime, segslow;  /* When a loop was reported, and when it called the VM. */
@@ -385,6 +386,7 @@ LJ_FUNC uint32_t lj_ltseg_endid(struct jit_State *J);
 LJ_FUNC int lj_ltseg_linked(struct jit_State *J);
 LJ_FUNC int lj_ltseg_packs(struct jit_State *J, uint32_t id);
 LJ_FUNC int lj_ltseg_opens(struct jit_State *J);
+LJ_FUNC uint32_t lj_ltseg_closes(struct jit_State *J);
 #else
 #define lj_ltseg_exit(J)	((void)0)
 #endif

@@ -56,9 +56,8 @@
 /* Iterations until compiled code calls lj_ltseg_slow: at first, and at most. */
 #define STEP_FIRST	512u
 #define STEP_MAX	4096u
-/* What instructions take, see seg_weigh(). */
+/* What an event of compiled code takes, see lj_ltcost_code(). */
 #define WEIGHT_EVENT	40u
-#define WEIGHT_CALL	20u
 /* Of so many words of links one has a time: fewer (up to TIMED_MOST) if these times are closer together
 ** than the first number of ticks, more if they are further apart than the second one. */
 #define TIMED_MOST	64u
@@ -124,7 +123,14 @@ static void pack_store(LTState *lt)
   if (p == LT_PACK_CLOSED) return;
   while (p < pack_top(n)) n--;
   if (lt->forked || !lt_ringon(lt)) return;  /* They are the parent's. */
+  if (lt->segdue > 1) lt->segdue--;
   lj_ltring_packed(lt, lt_packed_word(p ^ pack_top(n)));
+}
+
+static uint32_t random_bits(LTState *lt)
+{
+  lt->segrandom = lt->segrandom*1664525u + 1013904223u;
+  return lt->segrandom >> 16;
 }
 
 /* Is the next word of a link one that has a time? Until one has. */
@@ -135,7 +141,8 @@ static int link_due(LTState *lt)
   return 0;
 }
 
-/* Reading the clock takes most of what a word costs, and tells least where words are close together. */
+/* Reading the clock takes most of what a word costs, and tells least where words are close together. The
+** distance varies, or in a program with a period always the same words might have a time. */
 static uint64_t link_time(LTState *lt)
 {
   uint64_t now = lj_ltctl_clock(lt), gap = now - lt->segtimed;
@@ -144,8 +151,8 @@ static uint64_t link_time(LTState *lt)
     lt->segevery *= 2;
   else if (gap > TIMED_FAR && lt->segevery > 1)
     lt->segevery /= 2;
-  lt->segdue = lt->segevery;
-  lt->segsoon = (lt->segevery+1)/2;
+  lt->segdue = (lt->segevery+1)/2 + (random_bits(lt)*lt->segevery >> 16);
+  lt->segsoon = (lt->segdue+1)/2;
   return now;
 }
 
@@ -261,11 +268,13 @@ static LJ_NOINLINE void link_leave(LTState *lt, LTSegment *s, uint32_t id, uint3
 }
 
 /* A link to a trace that repeats without counting: it has a time if one is due soon, and then the next
-** word, too. So both times are close to how long that trace ran, which nothing else tells. */
+** word, too. So both times are close to how long that trace ran, which nothing else tells. Not always the
+** first such link after a word. */
 static int link_open(LTState *lt, LTSegment *s, uint32_t id, uint32_t nev)
 {
   int err = errno;
   if (!s->opens || lt->segdue > lt->segsoon) return 0;
+  if (lt->segevery > 1 && (random_bits(lt) & 1)) return 0;
   seg_leave(lt, s, id, nev, 1);
   lt->seggo |= LT_SEGGO_TIME;
   pack_empty(lt);
@@ -446,32 +455,10 @@ uint32_t lj_ltseg_newmark(jit_State *J)
   return lt->segnext + lt->segnmarks++;
 }
 
-static uint32_t record_size(uint32_t nplaces, uint32_t nevents)
+/* Of n places, events and costs. */
+static uint32_t record_size(uint32_t n)
 {
-  return ((uint32_t)sizeof(struct lt_segment) + 4*(nplaces + nevents) + 7) & ~7u;
-}
-
-/* Of the instructions of the trace: roughly the time that they take, or that their events would
-** take, in that of a simple one. */
-static void seg_weigh(jit_State *J, uint32_t *code, uint32_t *events)
-{
-  IRRef ref;
-  *code = 0;
-  *events = J2LT(J)->segnev * WEIGHT_EVENT;
-  for (ref = REF_FIRST; ref < J->cur.nins; ref++) {
-    IRIns *ir = &J->cur.ir[ref];
-    switch (ir->o) {
-    case IR_CALLS:
-      if (ir->op2 == IRCALL_lj_ltrec_jitword) break;
-      /* fallthrough */
-    case IR_CALLN: case IR_CALLA: case IR_CALLL: case IR_CALLXS:
-    case IR_SNEW: case IR_XSNEW: case IR_TNEW: case IR_TDUP: case IR_CNEW: case IR_CNEWI:
-      *code += WEIGHT_CALL;
-      break;
-    default:
-      *code += 1;
-    }
-  }
+  return ((uint32_t)sizeof(struct lt_segment) + 4*n + 7) & ~7u;
 }
 
 /* Is the complete trace to be described? What has a place inside of it must be; and what repeats without
@@ -479,11 +466,9 @@ static void seg_weigh(jit_State *J, uint32_t *code, uint32_t *events)
 static int seg_wanted(jit_State *J, int repeats)
 {
   LTState *lt = J2LT(J);
-  uint32_t code, events;
   if (!lt_segauto(lt) || lt->segnmarks > 1 || (J->parent && lt->segment[J->parent].id)) return 1;
   if (repeats && !lt->segnev) return 1;
-  seg_weigh(J, &code, &events);
-  return code < events;
+  return lj_ltcost_code(J) < lt->segnev*WEIGHT_EVENT;
 }
 
 /* The trace is complete but for its machine code, which may double its snapshots. Is it to be
@@ -494,7 +479,7 @@ void lj_ltseg_reserve(jit_State *J, TraceNo link)
   uint32_t size, part = lt_private(lt) ? 2 : 8;  /* A chunk of its own, if need be. */
   if (lt->segrec && !seg_wanted(J, link == J->cur.traceno)) lt->segrec = 0;
   if (!lt->segrec) return;
-  size = record_size(lt->segnmarks + 2u*(J->cur.nsnap+2u), lt->segnev);
+  size = record_size(lt->segnmarks + 4u*(J->cur.nsnap+2u) + lt->segnev);
   if (2u*(J->cur.nsnap+2u) > LT_SEGMENT_PLACES_MAX || size > lt->metasize/part ||
       !lj_ltring_metaspace(lt, 2*size)) {
     seg_give_up(lt);
@@ -524,15 +509,20 @@ int lj_ltseg_level(jit_State *J)
   return (parent && parent->id ? parent->level : 0) + lj_ltseg_counts(J);
 }
 
-/* Where it ends: the id of its last exit, or 0 if no word can be needed there. */
+static uint32_t end_id(jit_State *J)
+{
+  return J2LT(J)->segnext + J2LT(J)->segnmarks + J->cur.nsnap-1u;
+}
+
+/* Where it ends: the id of its last exit, or 0 if it has nothing to tell. */
 uint32_t lj_ltseg_endid(jit_State *J)
 {
   LTState *lt = J2LT(J);
   LTSegment *parent = J->parent ? &lt->segment[J->parent] : NULL;
   uint32_t path = parent && parent->id ? parent->path + traceref(J, J->parent)->snap[J->exitno].nev : 0;
-  int quiet = !path && !lt->segnev && lt->segnmarks == 1 && !lj_ltseg_level(J) && !seg_loops(J) &&
+  int quiet = !path && !lt->segnev && lt->segnmarks == 1 && !lj_ltseg_level(J) &&
 	      (!parent || !parent->id || parent->quiet);
-  return quiet ? 0 : lt->segnext + lt->segnmarks + J->cur.nsnap-1u;
+  return quiet ? 0 : end_id(J);
 }
 
 /* Does it link to another trace that is described? */
@@ -541,6 +531,16 @@ int lj_ltseg_linked(jit_State *J)
   LTState *lt = J2LT(J);
   TraceNo link = J->cur.link;
   return link && link != J->cur.traceno && link < lt->sizesegment && lt->segment[link].id;
+}
+
+/* A path without a word leaves a loop for another trace that is described: the id of its end, which is
+** stored if link_open has asked for a time, or 0. */
+uint32_t lj_ltseg_closes(jit_State *J)
+{
+  LTState *lt = J2LT(J);
+  LTSegment *root = J->cur.root && J->cur.root < lt->sizesegment ? &lt->segment[J->cur.root] : NULL;
+  if (!root || !root->id || !root->loops || J->cur.link == J->cur.root) return 0;
+  return lj_ltseg_linked(J) && !lj_ltseg_endid(J) ? end_id(J) : 0;
 }
 
 /* Does it link to one that repeats without counting? */
@@ -565,12 +565,29 @@ static uint32_t loop_snapshot(jit_State *J)
   return J->cur.nsnap;
 }
 
+/* The costs of the code between exits, by rising ends. Returns their number. */
+static uint32_t seg_costs(jit_State *J, uint32_t *out)
+{
+  GCtrace *T = &J->cur;
+  uint32_t i, n = 0, cost = 0, before = 0;
+  for (i = 0; i < T->nsnap; i++) {
+    int last = i+1u == T->nsnap;
+    uint32_t end = last ? (uint32_t)T->szmcode : T->snap[i+1].mcofs;
+    cost += lj_ltcost_extra(J, i ? T->snap[i].ref : REF_FIRST, last ? T->nins : T->snap[i+1].ref);
+    if (!cost || end <= before || end > 0xffff) continue;
+    out[n++] = end | (cost < 0xffff ? cost : 0xffffu) << 16;
+    before = end;
+    cost = 0;
+  }
+  return n;
+}
+
 /* Store the description. There is space for it. */
 static void seg_describe(jit_State *J, LTSegment *s, uint32_t parent)
 {
   LTState *lt = J2LT(J);
   GCtrace *T = &J->cur;
-  uint32_t size = record_size(s->nmarks + (uint32_t)T->nsnap, s->nevents), i, *p;
+  uint32_t size = record_size(s->nmarks + 2u*T->nsnap + s->nevents), ncosts, i, *p;
   struct lt_segment *d = (struct lt_segment *)lj_ltring_metarecord(lt, size);
   if (!d) return;  /* The reader will miss it. */
   d->type = LT_META_SEGMENT;
@@ -588,7 +605,8 @@ static void seg_describe(jit_State *J, LTSegment *s, uint32_t parent)
   for (i = 0; i < s->nmarks; i++) *p++ = lt->segmarks[i];
   for (i = 0; i < T->nsnap; i++) *p++ = T->snap[i].nev | (uint32_t)T->snap[i].mcofs << 16;
   if (s->nevents) memcpy(p, lt->segev, s->nevents*sizeof(*p));
-  d->size = size;
+  d->ncosts = ncosts = seg_costs(J, p + s->nevents);
+  d->size = size = record_size(s->nmarks + T->nsnap + s->nevents + ncosts);
   lj_ltring_metadone(lt, size);
 }
 
@@ -614,9 +632,9 @@ void lj_ltseg_stop(jit_State *J)
     s->path = parent->path + traceref(J, J->parent)->snap[J->exitno].nev;
     from = parent->id + parent->nmarks + J->exitno;
   }
-  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level && !s->loops &&
+  s->quiet = !s->path && !s->nevents && s->nmarks == 1 && !s->level &&
 	     (!parent || parent->quiet);
-  s->packs = (uint8_t)lj_ltseg_packs(J, lt->segnext + s->nmarks + J->cur.nsnap-1u);
+  s->packs = (uint8_t)lj_ltseg_packs(J, end_id(J));
   s->id = lt->segnext;
   lt->segnext += s->nmarks + (uint32_t)J->cur.nsnap;
   seg_describe(J, s, from);

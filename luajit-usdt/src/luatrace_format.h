@@ -426,6 +426,9 @@ enum { LT_NAME_HINT, LT_NAME_DEFINED };
 ** level     number of traces on the path, itself included, that count their iterations. An iteration
 **           is counted when the next one begins.
 **
+** costs     code that takes longer than its size says, between two exits: about as long as so many bytes
+**           of simple instructions more.
+**
 ** A word stands for the events since the word before it: on each trace of the path, outermost first,
 ** iterations * events, and then those before the place where it leaves the path. If the place is none
 ** of the exits, the trace goes on: the next word stands for what follows.
@@ -456,9 +459,10 @@ struct lt_segment {
   uint16_t loop;		/* Exits from this one on are those of the loop's own code, which comes
 				** after that of the first iteration; 0: there is no such code. */
   uint16_t level;
-  uint32_t reserved;
+  uint32_t ncosts;
   /* uint32_t places[nmarks+nexits]: events before it | offset in the machine code << 16;
-  ** uint32_t events[nevents]: kind | function id << LT_KIND_BITS; zeros up to size. */
+  ** uint32_t events[nevents]: kind | function id << LT_KIND_BITS; uint32_t costs[ncosts]: where in the
+  ** machine code it ends | cost << 16; zeros up to size. */
 };
 #define LT_SEGMENT_COUNTS	0x01u	/* It counts its iterations. */
 #define LT_SEGMENT_LOOPS	0x02u	/* It has iterations, without events, and does not count them. */

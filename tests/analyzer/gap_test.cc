@@ -4,6 +4,7 @@
 // for what really ran or as unknown.
 #include <gtest/gtest.h>
 
+#include "analyzer/output/format.h"
 #include "support.h"
 #include "wishes.h"
 
@@ -545,6 +546,25 @@ TEST(MissingBlock, NoneIsMissingSoNoHeaderIsUsed) {
   EXPECT_EQ(a.trust().anomalies(), 0u);
   EXPECT_EQ(times(a, "f1"), (Times{1, 20, 20}));
   EXPECT_EQ(a.report.coroutines, 1u);
+}
+
+// -- What is known of a loss --
+
+// A gap whose events may be more than were counted (kind 2, or 3), and others.
+TEST(Loss, OfSoManyAtLeast) {
+  const std::string before = "10 entry 1\n20 loss 5 since=15 kind=", after = "\n30 entry 2\n";
+  for (const char* kind : {"0", "1"}) {
+    const Analysed a = analyse(trace_text(before + kind + after));
+    EXPECT_EQ(a.trust().lost_at_least, 0u) << kind;
+    EXPECT_NE(trust_line(a.report).find(" events, 5 LOST"), std::string::npos) << kind;
+  }
+  for (const char* kind : {"2", "3"}) {
+    const Analysed a = analyse(trace_text(before + kind + after));
+    EXPECT_EQ(a.trust().lost_at_least, 1u) << kind;
+    EXPECT_NE(trust_line(a.report).find(" events, at least 5 LOST"), std::string::npos) << kind;
+    const Report read = report_of({file_bytes("a", saved(a.report))}, {});
+    EXPECT_EQ(read.trust.lost_at_least, 1u) << kind;
+  }
 }
 
 }  // namespace
