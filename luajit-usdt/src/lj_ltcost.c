@@ -2,7 +2,7 @@
 ** Tracing of calls: how long the instructions of a compiled trace take, about.
 ** SPDX-License-Identifier: MIT
 **
-** The times are those of single instructions in loops on two x64 processors, rounded: what depends on
+** The times are those of single instructions in loops on an x64 processor, rounded: what depends on
 ** the data (the length of a string, a branch, the cache) is not known when a trace is compiled.
 **
 ** Invariant: what makes no machine code (sunk allocations, our own events) takes nothing. */
@@ -26,8 +26,8 @@
 /* In that of a simple instruction. */
 #define WEIGHT_CALL	20u
 /* In bytes of simple instructions: 16 take 1 ns. */
-#define COST_SLOW	32u	/* A division, a search in a hash part. */
-#define COST_CALL	64u	/* A function of the VM, or of C. */
+#define COST_SLOW	16u	/* A division or root beside other code, a search in a hash part. */
+#define COST_CALL	64u	/* A function of the VM, or of C; a remainder. */
 #define COST_MATH	128u	/* Of the C library. */
 #define COST_STRING	500u	/* A string is made. */
 #define COST_TABLE	500u	/* An empty table, another new object. */
@@ -61,11 +61,11 @@ uint32_t lj_ltcost_code(jit_State *J)
 static uint32_t cost_of(IRIns *ir)
 {
   switch (ir->o) {
-  case IR_DIV: case IR_MOD: case IR_HREF:
+  case IR_DIV: case IR_HREF:
     return COST_SLOW;
   case IR_FPMATH:
     return ir->op2 <= IRFPM_TRUNC ? 0 : ir->op2 == IRFPM_SQRT ? COST_SLOW : COST_MATH;
-  case IR_CALLN: case IR_CALLA: case IR_CALLL: case IR_CALLS: case IR_CALLXS: case IR_BUFPUT:
+  case IR_CALLN: case IR_CALLA: case IR_CALLL: case IR_CALLS: case IR_CALLXS: case IR_BUFPUT: case IR_MOD:
     return is_event(ir) ? 0 : COST_CALL;
   case IR_POW:
     return COST_MATH;
