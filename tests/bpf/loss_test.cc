@@ -21,7 +21,9 @@ TEST_F(Loss, IsCountedExactly) {
   EXPECT_EQ(0u, none);
   record(program, "some", {"--ring-size", "256K"});
   const auto [some, lost] = events("some");
-  EXPECT_EQ(all, some + lost);
+  // After a loss the VM reports its stack again if the program still runs: up to four records more.
+  ASSERT_GE(some + lost, all);
+  EXPECT_LE(some + lost - all, 4 * kinds("some")["loss"]);
   EXPECT_EQ(lost, trust("some", "lost"));
 }
 

@@ -37,6 +37,7 @@ case $3 in
   forked)
     start "$scratch/host" "$here/host.lua" 300 2 fork >"$scratch/child"
     parent=$pid
+    within 60 "the id of the child" test -s "$scratch/child"
     pid=$(cat "$scratch/child")
     started+=("$pid")
     reads 1000
