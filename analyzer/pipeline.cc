@@ -453,7 +453,7 @@ CodeSamples read_samples(const std::string& path,
   const bool sampled = is_sampled(input);
   Diagnostics diag(input.name(), warn);
   CodeSamples samples;
-  TraceReader reader(input, diag, samples);  // Refuses what is no trace.
+  TraceReader reader(input, diag, samples);  // Refuses what is not a trace.
   if (!sampled) refuse();
   while (reader.step()) {
   }

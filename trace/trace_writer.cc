@@ -69,13 +69,6 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
-bool can_rewrite(int fd) {
-  struct stat st;
-  const int flags = fcntl(fd, F_GETFL);
-  return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flags >= 0 && (flags & O_APPEND) == 0 &&
-         lseek(fd, 0, SEEK_CUR) == 0;
-}
-
 std::string write_error_text(const char* what, uint64_t offset, int err) {
   return std::string("cannot ") + what + " at offset " + std::to_string(offset) + ": " +
          std::strerror(err);
@@ -113,6 +106,13 @@ class SpoolSink final : public BlockSink {
 };
 
 }  // namespace
+
+bool can_rewrite(int fd) {
+  struct stat st;
+  const int flags = fcntl(fd, F_GETFL);
+  return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flags >= 0 && (flags & O_APPEND) == 0 &&
+         lseek(fd, 0, SEEK_CUR) == 0;
+}
 
 // -- Destinations --
 

@@ -95,6 +95,9 @@ class BlockSink {
 // written, or when everything is.
 enum class Publish { kFirstWrite, kClose };
 
+// Is it a regular file, at its beginning and not open for appending? Others are written once.
+bool can_rewrite(int fd);
+
 // Writes to a descriptor; each call may take as long as the disk takes.
 class FileSink final : public BlockSink {
  public:

@@ -17,6 +17,19 @@ constexpr uint64_t kFraction = 4096;  // More than kMemory, or small differences
 constexpr uint64_t kMostTicks = uint64_t{1} << 44;
 constexpr uint64_t kMostWeight = uint64_t{1} << 62;
 
+uint64_t squared(uint64_t ticks) {
+  const uint64_t n = std::min(ticks, uint64_t{1} << 31);
+  return n * n;
+}
+
+// Moves `mean` to what it is with another one of `count` values.
+void average(uint64_t& mean, uint64_t value, uint64_t count) {
+  if (value < mean)
+    mean -= (mean - value) / count;
+  else
+    mean += (value - mean) / count;
+}
+
 }  // namespace
 
 void LoopTimes::begin() {
@@ -33,23 +46,6 @@ void LoopTimes::entered(size_t trace) {
 uint64_t LoopTimes::mean_of(const Loop& loop) {
   return loop.mean / kFraction;
 }
-
-namespace {
-
-uint64_t squared(uint64_t ticks) {
-  const uint64_t n = std::min(ticks, uint64_t{1} << 31);
-  return n * n;
-}
-
-// Moves `mean` to what it is with another one of `count` values.
-void average(uint64_t& mean, uint64_t value, uint64_t count) {
-  if (value < mean)
-    mean -= (mean - value) / count;
-  else
-    mean += (value - mean) / count;
-}
-
-}  // namespace
 
 // What is much longer than the mean was interrupted, and so was the first one if the second one is
 // much shorter.

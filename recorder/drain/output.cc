@@ -2,8 +2,8 @@
 #include "recorder/drain/output.h"
 
 #include <unistd.h>
-#include <cmath>
 
+#include <cmath>
 #include <random>
 #include <utility>
 
@@ -46,8 +46,7 @@ Output::Output(WriteQueue& queue, OpenedOutput opened, std::string name, uint32_
       segments_(segments),
       reserved_(kEndReserve),
       time_{sample_clocks(clock)} {
-  if (lseek(opened_.fd, 0, SEEK_CUR) < 0)
-    wait_for_rate();  // The rate in its header is the last one.
+  if (!can_rewrite(opened_.fd)) wait_for_rate();  // The rate in its header is the last one.
   writer_ = selection_.make_writer(
       queue_, {opened_, std::move(name), header(), max_size_, compression_, empty_it},
       std::move(selection), [this] { return rate_so_far(); });

@@ -75,5 +75,4 @@ sleeps()
 check.spin(0.1)
 row = check.row(trace.report(), "sleeps")
 assert(row.inclusive_ns > 0.3e9 and row.cpu_ns < 0.15e9, row.inclusive_ns .. " " .. row.cpu_ns)
-
 assert(trace.stop())
